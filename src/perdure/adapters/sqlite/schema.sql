@@ -1,0 +1,125 @@
+-- Messages and sessions are canonical: appended, never edited. Everything else can be remade from them or will end.
+-- Every key starts with (space, user_id): nothing is found without its owner.
+
+CREATE TABLE sessions (
+    space TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    channel TEXT NOT NULL,
+    session_number INTEGER NOT NULL CHECK (session_number >= 1),
+    session TEXT NOT NULL,
+    opened_at_us INTEGER NOT NULL,
+    last_at_us INTEGER NOT NULL,
+    ended_at_us INTEGER,
+    messages INTEGER NOT NULL CHECK (messages >= 0),
+    tokens INTEGER NOT NULL CHECK (tokens >= 0),
+    PRIMARY KEY (space, user_id, agent, channel, session_number),
+    UNIQUE (space, user_id, agent, channel, session)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE messages (
+    space TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    channel TEXT NOT NULL,
+    session_number INTEGER NOT NULL,
+    seq INTEGER NOT NULL CHECK (seq >= 1),
+    id TEXT NOT NULL,
+    role TEXT NOT NULL CHECK (role IN ('user', 'assistant', 'tool', 'system')),
+    content TEXT NOT NULL,
+    at_us INTEGER NOT NULL,
+    tokens INTEGER NOT NULL CHECK (tokens >= 0),
+    metadata TEXT,
+    tool_calls TEXT,
+    tool_call_id TEXT,
+    failed INTEGER NOT NULL CHECK (failed IN (0, 1)),
+    PRIMARY KEY (space, user_id, agent, channel, session_number, seq),
+    UNIQUE (space, user_id, id),
+    FOREIGN KEY (space, user_id, agent, channel, session_number)
+        REFERENCES sessions (space, user_id, agent, channel, session_number)
+) STRICT;
+
+CREATE TABLE tool_calls (
+    space TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    channel TEXT NOT NULL,
+    call_id TEXT NOT NULL,
+    session_number INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    call_seq INTEGER NOT NULL,
+    result_seq INTEGER CHECK (result_seq > call_seq),
+    failed INTEGER NOT NULL CHECK (failed IN (0, 1)),
+    PRIMARY KEY (space, user_id, agent, channel, call_id, session_number),
+    FOREIGN KEY (space, user_id, agent, channel, session_number, call_seq)
+        REFERENCES messages (space, user_id, agent, channel, session_number, seq),
+    FOREIGN KEY (space, user_id, agent, channel, session_number, result_seq)
+        REFERENCES messages (space, user_id, agent, channel, session_number, seq)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE jobs (
+    space TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    key TEXT NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('ready', 'running', 'done', 'dead')),
+    payload TEXT NOT NULL,
+    due_at_us INTEGER,
+    attempts INTEGER NOT NULL,
+    attempts_max INTEGER NOT NULL,
+    fence INTEGER NOT NULL,
+    again INTEGER NOT NULL CHECK (again IN (0, 1)),
+    worker TEXT,
+    repeat TEXT,
+    last_error TEXT,
+    runs INTEGER NOT NULL,
+    failures INTEGER NOT NULL,
+    created_at_us INTEGER NOT NULL,
+    updated_at_us INTEGER NOT NULL,
+    PRIMARY KEY (space, user_id, kind, key),
+    CHECK ((due_at_us IS NULL) = (state IN ('done', 'dead')))
+) STRICT, WITHOUT ROWID;
+
+-- The one index that does not start with an owner: the worker looks for due work of everybody. No call of a user reads it.
+CREATE INDEX jobs_due ON jobs (due_at_us) WHERE due_at_us IS NOT NULL;
+
+-- Bounds the count of a user's open jobs.
+CREATE INDEX jobs_open ON jobs (space, user_id) WHERE due_at_us IS NOT NULL;
+
+CREATE TABLE owners (
+    space TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    operations INTEGER NOT NULL CHECK (operations >= 0),
+    PRIMARY KEY (space, user_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE operations (
+    space TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    seq INTEGER NOT NULL CHECK (seq >= 1),
+    at_us INTEGER NOT NULL,
+    actor TEXT NOT NULL,
+    action TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    key TEXT NOT NULL,
+    before TEXT,
+    after TEXT,
+    why TEXT NOT NULL,
+    PRIMARY KEY (space, user_id, seq),
+    FOREIGN KEY (space, user_id) REFERENCES owners (space, user_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE tallies (
+    space TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    channel TEXT NOT NULL,
+    session_number INTEGER NOT NULL,
+    up_to_seq INTEGER NOT NULL CHECK (up_to_seq >= 0),
+    body TEXT NOT NULL,
+    operation INTEGER NOT NULL,
+    PRIMARY KEY (space, user_id, agent, channel, session_number),
+    FOREIGN KEY (space, user_id, agent, channel, session_number)
+        REFERENCES sessions (space, user_id, agent, channel, session_number),
+    FOREIGN KEY (space, user_id, operation) REFERENCES operations (space, user_id, seq)
+) STRICT, WITHOUT ROWID;

@@ -1,0 +1,287 @@
+"""The `Store` on one SQLite file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import TypeVar
+
+import apsw
+
+from perdure.adapters.forking import watch_forks
+from perdure.adapters.sqlfiles import migrations, schema
+from perdure.adapters.sqlite import migrating
+from perdure.adapters.sqlite.connections import in_our_words, translated
+from perdure.adapters.sqlite.group import Ticket, WriterGroup
+from perdure.adapters.sqlite.pool import FORK_WAIT_S, Connections
+from perdure.adapters.sqlite.transaction import SQL, SqliteTx
+from perdure.domain.errors import Conflict, InvalidInput, PerdureError, Unavailable
+from perdure.domain.jobs import Claim, Job, QueueReport, claimed
+from perdure.domain.reports import Finding, StoreDescription, StoreFile
+from perdure.domain.scope import Owner
+from perdure.domain.times import to_us
+from perdure.ports import rows
+from perdure.ports.store import Features, Row, Tx, View
+
+T = TypeVar("T")
+PACKAGE = "perdure.adapters.sqlite"
+BUSY_S = 30.0
+SYNCHRONOUS = ("FULL", "NORMAL")
+# After these the connection's picture of the file may be wrong.
+DISTRUSTED = (apsw.IOError, apsw.FullError, apsw.CorruptError, apsw.NotADBError, apsw.ReadOnlyError, apsw.CantOpenError)
+
+
+class SqliteSnapshot:
+    def __init__(self, connection: apsw.Connection, schema_version: int) -> None:
+        self.schema_version = schema_version
+        self._connection = connection
+
+    def rows(self, table: str) -> Iterator[Row]:
+        spec = rows.TABLES[table]
+        order = ", ".join(spec.columns[: spec.key])
+        with translated():
+            yield from self._connection.execute(f"SELECT {', '.join(spec.columns)} FROM {table} ORDER BY {order}")
+
+
+class SqliteStore:
+    """Durable with `synchronous="FULL"`: what `write` returned is on the disk. `"NORMAL"` is faster; a power cut may
+    then take the last writes with it, though never half of one."""
+
+    features = Features(durable=True, shared=True, row_security=False)
+
+    def __init__(self, path: str | Path, *, synchronous: str = "FULL", busy_s: float = BUSY_S) -> None:
+        if synchronous not in SYNCHRONOUS:
+            raise InvalidInput(f"`synchronous` = {synchronous!r:.40} is unknown; use FULL or NORMAL")
+        self._path = Path(path).absolute()
+        self._busy_s = busy_s
+        self._synchronous = synchronous
+        self._known = migrations(PACKAGE)
+        self._connections = Connections(str(self._path), synchronous=synchronous, busy_s=busy_s)
+        self._group = WriterGroup(self._commit)
+        with translated(), self._own_connection() as connection:
+            migrating.migrate(connection, self._known, schema(PACKAGE))
+        watch_forks(self)
+
+    # -- transactions
+
+    def read(self, owner: Owner, work: Callable[[View], T], *, deadline_s: float | None = None) -> T:
+        with translated(), self._connections.reader() as connection:
+            connection.execute("BEGIN")
+            try:
+                return work(SqliteTx(connection, owner))
+            finally:
+                connection.execute("ROLLBACK")
+
+    def write(self, owner: Owner, work: Callable[[Tx], T], *, deadline_s: float | None = None) -> T:
+        return self._submit(lambda connection: work(SqliteTx(connection, owner)), deadline_s)
+
+    def _submit(self, work: Callable[[apsw.Connection], T], deadline_s: float | None = None) -> T:
+        ticket = Ticket(work)
+        self._group.submit(ticket, self._busy_s if deadline_s is None else deadline_s)
+        if ticket.error is not None:
+            raise ticket.error
+        result: T = ticket.result
+        return result
+
+    def _commit(self, batch: Sequence[Ticket]) -> None:
+        """Run the batch in one transaction and note every outcome; raises only what must reach the leader's own thread."""
+        try:
+            with self._connections.writer(self._busy_s) as connection:
+                self._commit_on(connection, batch)
+        except (apsw.Error, PerdureError) as error:
+            for ticket in batch:
+                if ticket.error is None:
+                    ticket.error = in_our_words(error) if isinstance(error, apsw.Error) else error
+            if isinstance(error, DISTRUSTED):
+                self._connections.drop_writer()
+        except BaseException:
+            self._connections.drop_writer()
+            for ticket in batch[1:]:
+                ticket.error = Unavailable("the write was interrupted together with another one; try again")
+            raise
+
+    def _commit_on(self, connection: apsw.Connection, batch: Sequence[Ticket]) -> None:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            if len(batch) == 1:
+                self._run_alone(connection, batch[0])
+            else:
+                for ticket in batch:
+                    self._run_in_savepoint(connection, ticket)
+            if connection.in_transaction:
+                connection.execute("COMMIT")
+        finally:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+
+    def _run_alone(self, connection: apsw.Connection, ticket: Ticket) -> None:
+        try:
+            ticket.result = ticket.work(connection)
+        except apsw.Error:
+            raise
+        except Exception as error:  # the plugin edge: whatever the work raised belongs to its own caller
+            ticket.error = error
+            connection.execute("ROLLBACK")
+
+    def _run_in_savepoint(self, connection: apsw.Connection, ticket: Ticket) -> None:
+        connection.execute("SAVEPOINT work")
+        try:
+            ticket.result = ticket.work(connection)
+        except Exception as error:  # the plugin edge, as above
+            if not connection.in_transaction:
+                # SQLite gave up the whole transaction (disk full, I/O error): nobody's work in it survives.
+                raise
+            ticket.error = in_our_words(error) if isinstance(error, apsw.Error) else error
+            connection.execute("ROLLBACK TO work")
+        connection.execute("RELEASE work")
+
+    # -- jobs of all owners
+
+    def claim(self, claim: Claim) -> list[Job]:
+        def due(connection: apsw.Connection) -> list[Job]:
+            owner = (None, None) if claim.owner is None else (claim.owner.space, claim.owner.user)
+            found = connection.execute(SQL["due_jobs"], (to_us(claim.now), rows.dump(claim.kinds), claim.limit, *owner))
+            return [rows.to_job(row) for row in found.fetchall()]
+
+        def take(connection: apsw.Connection) -> list[Job]:
+            jobs = [claimed(job, claim) for job in due(connection)]
+            connection.executemany(SQL["put_job"], [rows.job_row(job) for job in jobs])
+            return jobs
+
+        # Looking takes no lock, and most of the time nothing is due.
+        with translated(), self._connections.reader() as connection:
+            if not due(connection):
+                return []
+        return self._submit(take)
+
+    def queue(self, now: datetime) -> QueueReport:
+        with translated(), self._connections.reader() as connection:
+            return rows.to_queue_report(connection.execute(SQL["count_jobs"]).fetchall(), now)
+
+    def list_dead(self, *, limit: int) -> list[Job]:
+        with translated(), self._connections.reader() as connection:
+            return [rows.to_job(row) for row in connection.execute(SQL["list_dead"], (limit,)).fetchall()]
+
+    def remove_done(self, *, before: datetime) -> int:
+        def work(connection: apsw.Connection) -> int:
+            connection.execute(SQL["remove_done"], (to_us(before),))
+            return connection.changes()
+
+        return self._submit(work)
+
+    # -- the store as a whole
+
+    def erase(self, owner: Owner) -> int:
+        def work(connection: apsw.Connection) -> int:
+            removed = 0
+            for table in reversed(rows.TABLES):
+                connection.execute(f"DELETE FROM {table} WHERE space = ? AND user_id = ?", (owner.space, owner.user))
+                removed += connection.changes()
+            return removed
+
+        return self._submit(work)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[SqliteSnapshot]:
+        with translated(), self._connections.reader() as connection:
+            connection.execute("BEGIN")
+            try:
+                yield SqliteSnapshot(connection, len(migrating.applied(connection)))
+            finally:
+                connection.execute("ROLLBACK")
+
+    def restore(self, schema_version: int, tables: Iterable[tuple[str, Iterator[Row]]], *, replace: bool) -> Mapping[str, int]:
+        if schema_version > len(self._known):
+            raise Conflict(
+                f"the backup has schema version {schema_version}, but this perdure knows {len(self._known)} at most; upgrade perdure"
+            )
+        with translated(), self._own_connection() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                if not replace and any(
+                    connection.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone() for table in rows.TABLES
+                ):
+                    raise Conflict(f"the store at {self._path} is not empty; choose a new one, or say that it is to be replaced")
+                counts = self._refill(connection, schema_version, tables)
+                connection.execute("COMMIT")
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+            return counts
+
+    def _refill(
+        self, connection: apsw.Connection, schema_version: int, tables: Iterable[tuple[str, Iterator[Row]]]
+    ) -> Mapping[str, int]:
+        connection.execute("PRAGMA defer_foreign_keys = ON")
+        for table in (*reversed(rows.TABLES), "perdure_migrations"):
+            connection.execute(f"DROP TABLE {table}")
+        for migration in self._known[:schema_version]:
+            migrating.apply(connection, migration)
+        counts: dict[str, int] = {}
+        for table, content in tables:
+            counts[table] = 0
+            for row in content:
+                connection.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", row)
+                counts[table] += 1
+        for migration in self._known[schema_version:]:
+            migrating.apply(connection, migration)
+        return counts
+
+    def check(self) -> Iterator[Finding]:
+        with translated(), self._connections.reader() as connection:
+            for (problem,) in connection.execute("PRAGMA integrity_check(100)"):
+                if problem != "ok":
+                    yield Finding("the file's pages are sound", str(self._path), str(problem))
+            for table, row, parent, _ in connection.execute("PRAGMA foreign_key_check"):
+                yield Finding("every reference has its target", f"{table} row {row}", f"nothing in {parent}")
+            fresh = apsw.Connection(":memory:")
+            migrating.create(fresh, schema(PACKAGE), self._known)
+            for kind, name, _ in sorted(migrating.catalog(connection) ^ migrating.catalog(fresh)):
+                yield Finding("the schema is the expected one", f"{kind} {name}", "differs, is missing or is too many")
+
+    def purge(self) -> None:
+        with translated(), self._own_connection() as connection:
+            connection.execute("VACUUM")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    def describe(self) -> StoreDescription:
+        full = self._synchronous == "FULL"
+        return StoreDescription(
+            backend="sqlite",
+            location=str(self._path),
+            schema_version=len(self._known),
+            versions={"sqlite": apsw.sqlite_lib_version(), "apsw": apsw.apsw_version()},
+            durability="every write is synced before it returns" if full else "a power cut may lose the last writes",
+            bytes=sum(file.bytes for file in self.files()),
+            degraded=() if full else ("durability: `synchronous` is NORMAL",),
+        )
+
+    def files(self) -> tuple[StoreFile, ...]:
+        candidates = (Path(f"{self._path}{suffix}") for suffix in ("", "-wal", "-shm"))
+        return tuple(StoreFile(path, path.stat().st_size) for path in candidates if path.exists())
+
+    def close(self) -> None:
+        self._connections.close()
+
+    @contextmanager
+    def _own_connection(self) -> Iterator[apsw.Connection]:
+        connection = self._connections.open()
+        try:
+            yield connection
+        finally:
+            connection.close()
+
+    # -- forks
+
+    def before_fork(self) -> None:
+        self._group.drain(FORK_WAIT_S)
+        self._connections.before_fork()
+
+    def after_fork_in_parent(self) -> None:
+        self._connections.after_fork_in_parent()
+
+    def after_fork_in_child(self) -> None:
+        self._connections.after_fork_in_child()
+        self._group = WriterGroup(self._commit)

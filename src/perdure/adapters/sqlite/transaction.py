@@ -1,0 +1,183 @@
+"""One owner's rows in SQLite. Each method is a query and a mapping; what things mean is decided elsewhere."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+import apsw
+
+from perdure.adapters.sqlfiles import queries
+from perdure.domain.errors import Conflict
+from perdure.domain.jobs import (
+    Job,
+    JobState,
+    NewJob,
+    Settlement,
+    holds_lease,
+    new_job,
+    prolonged,
+    queue_full,
+    requeued,
+    revived,
+    settled,
+)
+from perdure.domain.journal import Attribution, Operation
+from perdure.domain.messages import CallState, Message, MessageQuery, Session, bounds
+from perdure.domain.scope import Address, MessageId, Owner, SessionId, ToolCallId
+from perdure.domain.tally import Tally
+from perdure.domain.times import to_us
+from perdure.ports import rows
+
+SQL = queries("perdure.adapters.sqlite")
+MAX_INTEGER = 2**63 - 1
+
+
+class SqliteTx:
+    """A `Tx` on a connection that is inside a transaction."""
+
+    __slots__ = ("_connection", "_owner", "_prefix")
+
+    def __init__(self, connection: apsw.Connection, owner: Owner) -> None:
+        self._connection = connection
+        self._owner = owner
+        self._prefix = (owner.space, owner.user)
+
+    # -- the log
+
+    def find_messages(self, ids: Sequence[MessageId]) -> dict[MessageId, Message]:
+        if len(ids) == 1:
+            found = self._all("find_message", ids[0])
+        else:
+            found = self._all("find_messages", json.dumps(ids, ensure_ascii=False))
+        return {message.id: message for message in map(rows.to_message, found)}
+
+    def list_messages(self, query: MessageQuery) -> list[Message]:
+        low, high = bounds(query)
+        name = "messages_from_start" if query.after is not None else "messages_from_end"
+        found = self._all(
+            name, query.address.agent, query.address.channel, low.session_number, low.seq, high.session_number, high.seq,
+            query.limit,
+        )  # fmt: skip
+        messages = [rows.to_message(row) for row in found]
+        return messages if query.after is not None else messages[::-1]
+
+    def latest_session(self, address: Address) -> Session | None:
+        return self._session("latest_session", address.agent, address.channel)
+
+    def find_session(self, address: Address, session: SessionId | int) -> Session | None:
+        name = "find_session_number" if isinstance(session, int) else "find_session"
+        return self._session(name, address.agent, address.channel, session)
+
+    def list_sessions(self, address: Address | None, *, limit: int, before: int | None = None) -> list[Session]:
+        top = MAX_INTEGER if before is None else before
+        if address is None:
+            found = self._all("list_all_sessions", top, limit)
+        else:
+            found = self._all("list_sessions", address.agent, address.channel, top, limit)
+        return [rows.to_session(row) for row in found]
+
+    def find_calls(self, address: Address, ids: Sequence[ToolCallId]) -> dict[ToolCallId, CallState]:
+        found = self._all("find_calls", address.agent, address.channel, json.dumps(ids, ensure_ascii=False))
+        return {call.id: call for call in map(rows.to_call, found)}
+
+    def put_sessions(self, sessions: Iterable[Session]) -> None:
+        self._put("put_session", [rows.session_row(self._owner, session) for session in sessions])
+
+    def append(self, messages: Sequence[Message]) -> None:
+        self._put("insert_message", [rows.message_row(self._owner, message) for message in messages])
+
+    def put_calls(self, address: Address, calls: Iterable[CallState]) -> None:
+        self._put("put_call", [rows.call_row(self._owner, address, call) for call in calls])
+
+    # -- jobs
+
+    def find_job(self, kind: str, key: str) -> Job | None:
+        found = self._one("find_job", kind, key)
+        return None if found is None else rows.to_job(found)
+
+    def list_jobs(self, state: JobState | None, *, limit: int) -> list[Job]:
+        return [rows.to_job(row) for row in self._all("list_jobs", state, limit)]
+
+    def enqueue(self, job: NewJob, *, now: datetime, queue_max: int) -> bool:
+        held = self.find_job(job.kind, job.key)
+        if held is not None:
+            changed = requeued(held, job, now)
+            if changed is not None:
+                self._put_job(changed)
+            return False
+        [(waiting,)] = self._all("count_open_jobs", queue_max)
+        if waiting >= queue_max:
+            raise queue_full(waiting)
+        self._put_job(new_job(self._owner, job, now))
+        return True
+
+    def settle(self, job: Job, settlement: Settlement, *, now: datetime) -> bool:
+        return self._under_lease(job, lambda held: settled(held, settlement, now))
+
+    def extend(self, job: Job, until: datetime) -> bool:
+        return self._under_lease(job, lambda held: prolonged(held, until))
+
+    def retry_job(self, kind: str, key: str, *, now: datetime) -> bool:
+        held = self.find_job(kind, key)
+        if held is None or held.state != "dead":
+            return False
+        self._put_job(revived(held, now))
+        return True
+
+    def remove_jobs(self, *, done_before: datetime) -> int:
+        self._all("remove_jobs", to_us(done_before))
+        return self._connection.changes()
+
+    def _under_lease(self, job: Job, change: Any) -> bool:
+        held = self.find_job(job.kind, job.key)
+        if held is None or not holds_lease(held, job):
+            return False
+        self._put_job(change(held))
+        return True
+
+    def _put_job(self, job: Job) -> None:
+        self._put("put_job", [rows.job_row(job)])
+
+    # -- derived rows and their journal
+
+    def find_tally(self, address: Address, session_number: int) -> Tally | None:
+        found = self._one("find_tally", address.agent, address.channel, session_number)
+        return None if found is None else rows.to_tally(found)
+
+    def list_operations(self, *, limit: int, before: int | None = None) -> list[Operation]:
+        found = self._all("list_operations", MAX_INTEGER if before is None else before, limit)
+        return [rows.to_operation(row) for row in found]
+
+    def put_tally(self, tally: Tally, *, by: Attribution) -> None:
+        held = self.find_tally(tally.address, tally.session_number)
+        operation = rows.tally_operation(self._next_operation(), held, tally, by)
+        self._put("insert_operation", [rows.operation_row(self._owner, operation)])
+        self._put("put_tally", [rows.tally_row(self._owner, tally, operation.seq)])
+
+    def _next_operation(self) -> int:
+        [(seq,)] = self._all("next_operation")
+        return int(seq)
+
+    # -- statements
+
+    def _session(self, name: str, *values: Any) -> Session | None:
+        found = self._one(name, *values)
+        return None if found is None else rows.to_session(found)
+
+    def _all(self, name: str, *values: Any) -> list[rows.AnyRow]:
+        return self._connection.execute(SQL[name], self._prefix + values).fetchall()
+
+    def _one(self, name: str, *values: Any) -> rows.AnyRow | None:
+        return self._connection.execute(SQL[name], self._prefix + values).fetchone()
+
+    def _put(self, name: str, many: list[rows.AnyRow]) -> None:
+        try:
+            if len(many) == 1:
+                self._connection.execute(SQL[name], many[0])
+            elif many:
+                self._connection.executemany(SQL[name], many)
+        except apsw.ConstraintError as error:
+            raise Conflict(f"another row holds that place or id ({error}); read again, then decide") from error

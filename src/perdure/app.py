@@ -1,0 +1,222 @@
+"""The composition root: builds an engine from settings. The only module that names adapters."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from perdure.domain.errors import InvalidInput
+from perdure.domain.limits import Limits
+from perdure.domain.reports import BackupReport, DoctorReport, ProcessReport, PurgeReport, StoreFile, VerifyReport
+from perdure.domain.scope import DEFAULT, Scope
+from perdure.handle import Memory
+from perdure.ports.clock import Clock
+from perdure.ports.store import Progress, Store
+from perdure.services.backup import backup, restore as restore_file
+from perdure.services.doctor import Doctor
+from perdure.services.history import History
+from perdure.services.ingest import Ingest
+from perdure.services.tallying import tally_handler
+from perdure.services.verify import verify
+from perdure.services.work import TIDY, Worker, tidy_handler, tidy_job
+from perdure.engine.appending import TALLY
+from perdure.settings import Settings, default_store_path, load
+
+if TYPE_CHECKING:
+    from typing import Self
+
+BACKGROUND_STOP_S = 10.0
+
+
+def open(  # noqa: A001 - `perdure.open` reads as what it is, and nothing in this module needs the builtin
+    url: str | None = None,
+    *,
+    background: bool = False,
+    settings: Settings | None = None,
+    clock: Clock | None = None,
+) -> Engine:
+    """Open the store at `url`, making it if it is new.
+
+    Without a URL, the settings name it, else it is a SQLite file in the user's data directory. With `background=True`
+    a thread of this process runs the jobs until `close()`; otherwise `perdure worker` or `process()` does.
+    """
+    chosen = settings if settings is not None else load(url=url)
+    if settings is not None and url is not None:
+        raise InvalidInput("`url` and `settings` are both given; put the URL into the settings")
+    if clock is None:
+        from perdure.adapters.system import SystemClock
+
+        clock = SystemClock()
+    return Engine(_open_store(chosen), clock, chosen, background=background)
+
+
+def restore(
+    path: str | os.PathLike[str],
+    url: str | None = None,
+    *,
+    replace: bool = False,
+    settings: Settings | None = None,
+    progress: Progress | None = None,
+) -> Mapping[str, int]:
+    """Fill the store at `url` from a backup, whichever kind of store that was made on; the rows taken over, by table.
+
+    All or nothing. A store that holds data is a `Conflict` unless `replace=True`.
+    """
+    store = _open_store(settings if settings is not None else load(url=url))
+    try:
+        return restore_file(store, Path(path), replace=replace, progress=progress)
+    finally:
+        store.close()
+
+
+class Engine:
+    """A store and what concerns it as a whole. Data is reached through `memory()`, which binds a scope.
+
+    Safe to share between threads. After a fork, parent and child may both go on using it; a background thread stays
+    with the parent.
+    """
+
+    def __init__(self, store: Store, clock: Clock, settings: Settings, *, background: bool = False) -> None:
+        self._store = store
+        self._clock = clock
+        self._settings = settings
+        idle = timedelta(seconds=settings.session_idle_s)
+        self._ingest = Ingest(store, clock, settings.limits, idle)
+        self._history = History(store, settings.limits)
+        self._handlers = {TALLY: tally_handler(store, clock), TIDY: tidy_handler(store, clock)}
+        self._background = _Background(self.worker()) if background else None
+
+    @property
+    def limits(self) -> Limits:
+        """The bounds in force; errors quote their names."""
+        return self._settings.limits
+
+    def memory(self, user: str, *, agent: str = DEFAULT, channel: str = DEFAULT, space: str | None = None) -> Memory:
+        """A handle bound to one scope: this user, talking with this agent, on this channel."""
+        scope = Scope.of(user, agent=agent, channel=channel, space=self._settings.space if space is None else space)
+        return Memory(scope, self._ingest, self._history, self._clock)
+
+    def process(self, seconds: float = 10.0) -> ProcessReport:
+        """Run the jobs that are due, until none is or the time is up."""
+        return self.worker().process(seconds)
+
+    def worker(self) -> Worker:
+        """A job worker on this store, for a host that wants to run it itself."""
+        name = f"{socket.gethostname()}-{os.getpid()}-{threading.get_ident():x}"
+        return Worker(self._store, self._clock, self._handlers, name, repeating=(tidy_job(self._clock),))
+
+    def verify(self, progress: Progress | None = None) -> VerifyReport:
+        """Check every invariant, on one consistent snapshot; nothing is changed."""
+        return verify(self._store, progress)
+
+    def backup(self, path: str | os.PathLike[str], *, replace: bool = False, progress: Progress | None = None) -> BackupReport:
+        """Write everything to one file, as of one moment, while writers go on."""
+        return backup(self._store, Path(path), replace=replace, progress=progress)
+
+    def doctor(self) -> DoctorReport:
+        """Prove a round trip through the store, and say what is degraded."""
+        versions = {"perdure": _version()}
+        return Doctor(self._store, self._clock, self._ingest, self._history, self._handlers, versions).examine()
+
+    def purge(self) -> PurgeReport:
+        """Forget finished jobs, and give freed space back so that deleted data leaves the disk too."""
+        before = self._store.describe().bytes
+        removed = self._store.remove_done(before=self._clock.now())
+        self._store.purge()
+        return PurgeReport(removed, before, self._store.describe().bytes)
+
+    def files(self) -> tuple[StoreFile, ...]:
+        """The files that hold the data, as far as this process can see them."""
+        return self._store.files()
+
+    def close(self) -> None:
+        """Stop the background thread, release the store. Closing again does nothing."""
+        if self._background is not None:
+            self._background.stop()
+            self._background = None
+        self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class _Background:
+    """A thread that runs jobs until it is stopped, or the process ends."""
+
+    def __init__(self, worker: Worker) -> None:
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=worker.run, args=(self._stop,), name="perdure-worker", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._thread.join(BACKGROUND_STOP_S)
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """A URL taken apart."""
+
+    kind: str
+    path: str = ""
+
+
+def _target(url: str) -> _Target:
+    if not url:
+        return _Target("sqlite", str(default_store_path()))
+    if url == "memory:":
+        return _Target("memory")
+    parts = urlsplit(url)
+    if parts.scheme in ("postgresql", "postgres"):
+        return _Target("postgres")
+    if parts.scheme == "sqlite" and not parts.netloc and len(parts.path) > 1:
+        if parse_qsl(parts.query, keep_blank_values=True) or parts.fragment:
+            raise InvalidInput("a `sqlite:` URL takes no `?` or `#`; write them as %3F and %23 if they are part of the name")
+        # As elsewhere: three slashes for a relative path, four for an absolute one.
+        return _Target("sqlite", unquote(parts.path[1:]))
+    # The URL is not quoted: it may carry a password.
+    raise InvalidInput(
+        f"the store URL with scheme {parts.scheme!r:.20} cannot be opened; "
+        "use sqlite:///FILE (relative), sqlite:////FILE (absolute), postgresql://… or memory:"
+    )
+
+
+def _open_store(settings: Settings) -> Store:
+    target = _target(settings.url)
+    if target.kind == "memory":
+        from perdure.adapters.memory.store import MemoryStore
+
+        return MemoryStore()
+    if target.kind == "sqlite":
+        from perdure.adapters.sqlite.store import SqliteStore
+
+        return SqliteStore(target.path, synchronous=settings.durability.upper(), busy_s=settings.deadline_s)
+    try:
+        from perdure.adapters.postgres.store import PostgresStore
+    except ImportError as error:
+        raise InvalidInput(f"PostgreSQL needs `{error.name}`; install it with: pip install 'perdure[postgres]'") from error
+    return PostgresStore(
+        settings.url,
+        schema=settings.postgres_schema,
+        pool_max=settings.postgres_pool_max,
+        deadline_s=settings.deadline_s,
+    )
+
+
+def _version() -> str:
+    from importlib.metadata import version
+
+    return version("perdure")

@@ -1,0 +1,37 @@
+"""The journal: every change to derived data is an attributed operation with before and after.
+
+The rule: a store offers no way to write a derived row without an `Attribution`, and the row carries the number of the
+operation that wrote it. Canonical rows (messages, sessions) are not journalled: they are their own record.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from perdure.domain.text import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Attribution:
+    """Who changes something, when and why."""
+
+    actor: str
+    """`user`, `agent:NAME`, or a component with its version, such as `tally/1`."""
+    at: datetime
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One change. `seq` counts the operations of an owner from 1 without holes."""
+
+    seq: int
+    at: datetime
+    actor: str
+    action: str
+    kind: str
+    key: str
+    before: Json
+    after: Json
+    why: str

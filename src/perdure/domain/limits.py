@@ -1,0 +1,29 @@
+"""Every bound a caller can meet, with its name. Errors quote these names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from perdure.domain.errors import InvalidInput
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one call may carry and what may wait. All are settings; the defaults suit chat."""
+
+    message_bytes_max: int = 1_048_576
+    """Content and tool calls of one message, in UTF-8."""
+    metadata_bytes_max: int = 65_536
+    """Metadata of one message, as JSON."""
+    batch_messages_max: int = 10_000
+    """Messages in one `append_many`."""
+    queue_jobs_max: int = 1_000
+    """Jobs of one user that are waiting or running."""
+    page_rows_max: int = 10_000
+    """Rows one listing returns at most."""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise InvalidInput(f"limit `{field.name}` = {value!r} must be a whole number of at least 1")

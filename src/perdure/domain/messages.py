@@ -1,0 +1,130 @@
+"""Messages and the sessions they form: the canonical log, appended and never changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal, TypedDict, get_args
+
+from perdure.domain.scope import Address, MessageId, SessionId, ToolCallId
+from perdure.domain.text import Json
+
+Role = Literal["user", "assistant", "tool", "system"]
+ROLES: tuple[str, ...] = get_args(Role)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call an assistant message makes. Its result is a later `tool` message that names the id."""
+
+    id: ToolCallId
+    name: str
+    arguments: Json = None
+
+
+class MessageFields(TypedDict, total=False):
+    """What may be said of a message besides role and content. Everything is optional."""
+
+    id: str | None
+    at: datetime | None
+    session: str | None
+    tokens: int | None
+    metadata: Mapping[str, Json] | None
+    tool_calls: Sequence[ToolCall]
+    tool_call_id: str | None
+    failed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NewMessage:
+    """A message as the caller gives it; what is left out is filled in when it is appended."""
+
+    role: str
+    content: str
+    id: str | None = None
+    at: datetime | None = None
+    session: str | None = None
+    tokens: int | None = None
+    metadata: Mapping[str, Json] | None = None
+    tool_calls: Sequence[ToolCall] = ()
+    tool_call_id: str | None = None
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message as it is held. `session_number` and `seq` order it within its address; time does not."""
+
+    id: MessageId
+    session: SessionId
+    session_number: int
+    seq: int
+    role: Role
+    content: str
+    at: datetime
+    tokens: int
+    metadata: Mapping[str, Json]
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: ToolCallId | None = None
+    failed: bool = False
+    address: Address = field(default_factory=Address)
+    repeated: bool = field(default=False, compare=False)
+    """True when this append found the message already held and stored nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A stretch of talk at one address. `number` counts the sessions of the address from 1."""
+
+    address: Address
+    number: int
+    id: SessionId
+    opened_at: datetime
+    last_at: datetime
+    ended_at: datetime | None
+    messages: int
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class CallState:
+    """The pairing of one tool call with its result, if that has come."""
+
+    session_number: int
+    id: ToolCallId
+    name: str
+    call_seq: int
+    result_seq: int | None = None
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Cursor:
+    """A place in the log of one address."""
+
+    session_number: int
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class MessageQuery:
+    """Which messages of one address to list: the latest `limit` before a cursor, or the first `limit` after one."""
+
+    address: Address
+    limit: int
+    session_number: int | None = None
+    before: Cursor | None = None
+    after: Cursor | None = None
+
+
+def bounds(query: MessageQuery) -> tuple[Cursor, Cursor]:
+    """The open interval of places that the query is about."""
+    low, high = Cursor(0, 0), Cursor(2**62, 0)
+    if query.session_number is not None:
+        low, high = Cursor(query.session_number, 0), Cursor(query.session_number + 1, 0)
+    if query.after is not None and query.after > low:
+        low = query.after
+    if query.before is not None and query.before < high:
+        high = query.before
+    return low, high

@@ -1,0 +1,100 @@
+"""What the store-wide calls answer: verification, backup, health, work done, files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from perdure.domain.jobs import Job, QueueReport
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One broken invariant: which law, where, and what was seen. It never quotes stored text."""
+
+    law: str
+    where: str
+    seen: str
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyReport:
+    """The outcome of checking every invariant. `checked` counts the rows read of each table."""
+
+    checked: Mapping[str, int]
+    findings: tuple[Finding, ...]
+    truncated: bool = False
+
+    @property
+    def clean(self) -> bool:
+        return not self.findings
+
+
+@dataclass(frozen=True, slots=True)
+class BackupReport:
+    """A finished backup: where it is, what it holds, and the digest of its content."""
+
+    path: Path
+    bytes: int
+    rows: Mapping[str, int]
+    schema_version: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoreFile:
+    """A file the store keeps data in."""
+
+    path: Path
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoreDescription:
+    """What kind of store this is and what it runs on."""
+
+    backend: str
+    location: str
+    schema_version: int
+    versions: Mapping[str, str]
+    durability: str
+    bytes: int
+    degraded: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DoctorReport:
+    """A proven round trip, and the state of everything around it."""
+
+    store: StoreDescription
+    queue: QueueReport
+    round_trip_ms: float
+    versions: Mapping[str, str]
+    degraded: tuple[str, ...]
+    dead_jobs: tuple[Job, ...] = ()
+    """The jobs that gave up most recently, with their errors."""
+
+    @property
+    def healthy(self) -> bool:
+        return not self.degraded
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessReport:
+    """One turn of the job worker."""
+
+    ran: int
+    failed: int
+    parked: int
+    lost: int
+    """Runs whose lease had passed to another worker before they could be settled; their effect was not stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class PurgeReport:
+    """What a purge gave back."""
+
+    jobs_removed: int
+    bytes_before: int
+    bytes_after: int

@@ -1,0 +1,62 @@
+"""Who data belongs to. Every key in every store starts with the owner, so nothing is reachable without one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NewType
+
+from perdure.domain.errors import InvalidInput
+from perdure.domain.text import check_id
+
+MessageId = NewType("MessageId", str)
+SessionId = NewType("SessionId", str)
+ToolCallId = NewType("ToolCallId", str)
+
+DEFAULT = "default"
+
+# Five ids and a counter must fit into one index row; PostgreSQL allows 2,704 bytes.
+ID_BYTES_MAX = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """One user within one space (an application or a customer). The unit of isolation and of distribution."""
+
+    space: str
+    user: str
+
+    def __post_init__(self) -> None:
+        check_id(self.space, "space", bytes_max=ID_BYTES_MAX)
+        check_id(self.user, "user", bytes_max=ID_BYTES_MAX)
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a user talks: with which agent (the seeds also say persona), on which channel."""
+
+    agent: str = DEFAULT
+    channel: str = DEFAULT
+
+    def __post_init__(self) -> None:
+        check_id(self.agent, "agent", bytes_max=ID_BYTES_MAX)
+        check_id(self.channel, "channel", bytes_max=ID_BYTES_MAX)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Owner and address: what a handle is bound to."""
+
+    owner: Owner
+    address: Address
+
+    @classmethod
+    def of(cls, user: str, *, agent: str = DEFAULT, channel: str = DEFAULT, space: str = DEFAULT) -> Scope:
+        if isinstance(space, str) and space.startswith(RESERVED):
+            raise InvalidInput(f"`space` = {space!r:.60} starts with `{RESERVED}`, which is reserved; choose another name")
+        return cls(Owner(space, user), Address(agent, channel))
+
+
+# Work that concerns the whole store (tidying, probing) belongs to owners whose space starts with this. `Scope.of`, the
+# only way from a caller's ids to a scope, refuses it.
+RESERVED = "perdure:"
+SYSTEM = Owner(f"{RESERVED}system", "system")

@@ -1,0 +1,86 @@
+"""What text may enter the store: rules shared by ids, contents and JSON, so that every backend accepts the same."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, TypeAlias
+
+from perdure.domain.errors import InvalidInput, LimitExceeded
+
+JSON_DEPTH_MAX = 64
+INTEGER_DIGITS_MAX = 1_000
+
+# The shape of a JSON value is its caller's affair, so it is `Any` to the type checker; `check_json` holds it to JSON.
+Json: TypeAlias = Any
+
+
+def utf8_size(text: str, what: str) -> int:
+    """Bytes of `text` in UTF-8. NUL and lone surrogates are refused: PostgreSQL cannot hold the one, no store the other."""
+    if not isinstance(text, str):
+        raise InvalidInput(f"{what} must be text, not `{type(text).__name__}`; pass a `str`")
+    if text.isascii():
+        if "\0" in text:
+            raise InvalidInput(f"{what} contains a NUL character at {text.index(chr(0))}; remove it")
+        return len(text)
+    if "\0" in text:
+        raise InvalidInput(f"{what} contains a NUL character at {text.index(chr(0))}; remove it")
+    try:
+        return len(text.encode())
+    except UnicodeEncodeError as error:
+        raise InvalidInput(
+            f"{what} contains a lone surrogate at {error.start}, which is not Unicode text; "
+            "decode the source with errors='replace' first"
+        ) from None
+
+
+def check_id(value: str, what: str, *, bytes_max: int) -> str:
+    """`value` if it may serve as an id: any Unicode, not empty, bounded."""
+    size = utf8_size(value, f"`{what}`")
+    if size == 0:
+        raise InvalidInput(f"`{what}` is empty; give it at least one character")
+    if size > bytes_max:
+        raise InvalidInput(f"`{what}` is {size} bytes long, more than the {bytes_max} an id may have; shorten or hash it")
+    return value
+
+
+def encode_json(value: object, what: str, *, bytes_max: int, limit: str) -> str:
+    """Compact JSON text of `value`; what is not JSON is `InvalidInput` naming the path inside it."""
+    check_json(value, what)
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    size = len(text) if text.isascii() else len(text.encode())
+    if size > bytes_max:
+        raise LimitExceeded(f"{what} is {size} bytes as JSON, more than `{limit}` = {bytes_max}; send less or raise the limit")
+    return text
+
+
+def check_json(value: object, path: str, depth: int = 0) -> None:
+    """Raise `InvalidInput` naming the first place in `value` that JSON cannot carry."""
+    if value is None or value is True or value is False:
+        return
+    if depth > JSON_DEPTH_MAX:
+        raise InvalidInput(f"{path} is nested deeper than {JSON_DEPTH_MAX} levels; flatten it")
+    if isinstance(value, str):
+        utf8_size(value, path)
+    elif isinstance(value, int):
+        _check_integer(value, path)
+    elif isinstance(value, float):
+        if not math.isfinite(value):
+            raise InvalidInput(f"{path} is {value}, which JSON cannot carry; use null or text")
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if not isinstance(key, str):
+                raise InvalidInput(f"{path} has a key of type `{type(key).__name__}`; JSON keys are text")
+            utf8_size(key, f"a key of {path}")
+            check_json(item, f"{path}.{key[:40]}", depth + 1)
+    elif isinstance(value, list | tuple):
+        for index, item in enumerate(value):
+            check_json(item, f"{path}[{index}]", depth + 1)
+    else:
+        raise InvalidInput(f"{path} is a `{type(value).__name__}`, which JSON cannot carry; convert it to text or a number")
+
+
+def _check_integer(value: int, path: str) -> None:
+    # Python refuses to read back integers of more than 4,300 digits; staying far below keeps every stored value readable.
+    if value.bit_length() > INTEGER_DIGITS_MAX * 3:
+        raise InvalidInput(f"{path} is an integer of more than {INTEGER_DIGITS_MAX} digits; send it as text")

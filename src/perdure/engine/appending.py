@@ -1,0 +1,281 @@
+"""Turns what a caller wants to append into the rows to write, given what is held. Touches nothing."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import cast
+
+from perdure.domain.errors import Conflict, InvalidInput, LimitExceeded
+from perdure.domain.jobs import NewJob
+from perdure.domain.limits import Limits
+from perdure.domain.messages import ROLES, CallState, Message, NewMessage, Role, Session, ToolCall
+from perdure.domain.scope import ID_BYTES_MAX, Address, MessageId, SessionId, ToolCallId
+from perdure.domain.text import Json, check_id, encode_json, utf8_size
+from perdure.domain.times import check_instant
+from perdure.engine.tokens import estimate_tokens
+
+TALLY = "tally"
+TOKENS_MAX = 2**31 - 1
+NO_METADATA: Mapping[str, Json] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A message that is ready to be placed: valid, with id, time and size settled, but no session or number yet.
+
+    It is made once, before the first try, so that a write repeated after a lost answer meets its own id.
+    """
+
+    message: NewMessage
+    id: MessageId
+    at: datetime
+    tokens: int
+    metadata: Mapping[str, Json]
+    tool_calls: tuple[ToolCall, ...]
+
+
+@dataclass(slots=True)
+class AppendPlan:
+    """What one append writes. `results` answers the caller in the order of the drafts."""
+
+    results: list[Message] = field(default_factory=list)
+    messages: list[Message] = field(default_factory=list)
+    sessions: dict[int, Session] = field(default_factory=dict)
+    calls: dict[tuple[int, ToolCallId], CallState] = field(default_factory=dict)
+
+
+def draft(message: NewMessage, *, limits: Limits, now: datetime, new_id: Callable[[], str]) -> Draft:
+    """Check one message against every rule that needs no store."""
+    if message.role not in ROLES:
+        raise InvalidInput(f"`role` = {message.role!r:.60} is unknown; use one of {', '.join(ROLES)}")
+    size = utf8_size(message.content, "`content`")
+    tool_calls = _check_tool_calls(message)
+    for call in tool_calls:
+        size += len(encode_json(call.arguments, f"arguments of tool call {call.id!r}", bytes_max=limits.message_bytes_max,
+                                limit="message_bytes_max"))
+    if size > limits.message_bytes_max:
+        raise LimitExceeded(
+            f"the message is {size} bytes, more than `message_bytes_max` = {limits.message_bytes_max}; "
+            "split it or raise the limit"
+        )
+    if message.id is not None:
+        check_id(message.id, "id", bytes_max=ID_BYTES_MAX)
+    if message.session is not None:
+        check_id(message.session, "session", bytes_max=ID_BYTES_MAX)
+    return Draft(
+        message=message,
+        id=MessageId(message.id if message.id is not None else new_id()),
+        at=now if message.at is None else check_instant(message.at, "at"),
+        tokens=_check_tokens(message),
+        metadata=_check_metadata(message.metadata, limits),
+        tool_calls=tool_calls,
+    )
+
+
+def _check_tokens(message: NewMessage) -> int:
+    given = message.tokens
+    if given is None:
+        return estimate_tokens(message.content)
+    if not isinstance(given, int) or isinstance(given, bool) or not 0 <= given <= TOKENS_MAX:
+        raise InvalidInput(f"`tokens` = {given!r:.40} must be a whole number from 0 to {TOKENS_MAX}; omit it for an estimate")
+    return given
+
+
+def _check_metadata(metadata: Mapping[str, Json] | None, limits: Limits) -> Mapping[str, Json]:
+    if not metadata:
+        return NO_METADATA
+    if not isinstance(metadata, Mapping):
+        raise InvalidInput(f"`metadata` must be a mapping, not `{type(metadata).__name__}`; pass a dict")
+    held = dict(metadata)
+    encode_json(held, "`metadata`", bytes_max=limits.metadata_bytes_max, limit="metadata_bytes_max")
+    return held
+
+
+def _check_tool_calls(message: NewMessage) -> tuple[ToolCall, ...]:
+    if message.tool_call_id is not None:
+        if message.role != "tool":
+            raise InvalidInput(f"`tool_call_id` is set on a message of role {message.role!r}; only `tool` messages answer a call")
+        check_id(message.tool_call_id, "tool_call_id", bytes_max=ID_BYTES_MAX)
+    elif message.failed and message.role != "tool":
+        raise InvalidInput(f"`failed` is set on a message of role {message.role!r}; only `tool` messages can fail")
+    if not message.tool_calls:
+        return ()
+    if message.role != "assistant":
+        raise InvalidInput(f"`tool_calls` are set on a message of role {message.role!r}; only `assistant` messages make calls")
+    calls = tuple(message.tool_calls)
+    for call in calls:
+        if not isinstance(call, ToolCall):
+            raise InvalidInput(f"`tool_calls` holds a `{type(call).__name__}`; pass `perdure.ToolCall` values")
+        check_id(call.id, "tool call id", bytes_max=ID_BYTES_MAX)
+        check_id(call.name, "tool name", bytes_max=ID_BYTES_MAX)
+    if len({call.id for call in calls}) != len(calls):
+        raise InvalidInput("two `tool_calls` of one message share an id; give each call its own")
+    return calls
+
+
+@dataclass(slots=True)
+class Placing:
+    """Places drafts into the log of one address, one after the other, on top of what is held."""
+
+    address: Address
+    idle: timedelta
+    new_id: Callable[[], str]
+    held: Mapping[MessageId, Message]
+    latest: Session | None
+    """The newest session of the address, read under the writer's lock."""
+    named: dict[str, Session]
+    """Sessions that drafts name, as far as they exist."""
+    open_calls: Mapping[ToolCallId, CallState]
+    """Calls that drafts answer or make again, as far as they are held, newest session first."""
+    plan: AppendPlan = field(default_factory=AppendPlan)
+    _placed: dict[MessageId, Message] = field(default_factory=dict)
+
+    def place_all(self, drafts: Sequence[Draft]) -> AppendPlan:
+        for one in drafts:
+            repeat_of = self.held.get(one.id) or self._placed.get(one.id)
+            if repeat_of is not None:
+                check_same(one, repeat_of, self.address)
+                self.plan.results.append(replace(repeat_of, repeated=True))
+            else:
+                message = self._place(one)
+                self._placed[one.id] = message
+                self.plan.messages.append(message)
+                self.plan.results.append(message)
+        return self.plan
+
+    def _place(self, one: Draft) -> Message:
+        given = one.message
+        session = self._session_for(one)
+        seq = session.messages + 1
+        message = Message(
+            id=one.id,
+            session=session.id,
+            session_number=session.number,
+            seq=seq,
+            role=cast(Role, given.role),
+            content=given.content,
+            at=one.at,
+            tokens=one.tokens,
+            metadata=one.metadata,
+            tool_calls=one.tool_calls,
+            tool_call_id=None if given.tool_call_id is None else ToolCallId(given.tool_call_id),
+            failed=given.failed,
+            address=self.address,
+        )
+        if message.tool_calls or message.tool_call_id is not None:
+            self._pair(message)
+        self._keep(
+            Session(
+                session.address, session.number, session.id, session.opened_at,
+                # A message imported with an old time must not make the session look idle.
+                last_at := max(one.at, session.last_at),
+                self._end_of(session, given, last_at), seq, session.tokens + one.tokens,
+            )
+        )
+        return message
+
+    def _end_of(self, session: Session, given: NewMessage, last_at: datetime) -> datetime | None:
+        """A late tool result does not reopen an ended session; naming the session does."""
+        if session.ended_at is None or given.session is not None:
+            return None
+        return last_at
+
+    def _session_for(self, one: Draft) -> Session:
+        given = one.message
+        if given.session is not None:
+            session = self.named.get(given.session)
+            return session if session is not None else self._open(SessionId(given.session), one.at)
+        if given.tool_call_id is not None:
+            call = self._call(ToolCallId(given.tool_call_id))
+            # However long a tool ran, its result belongs to the session of its call.
+            return self._session_numbered(call.session_number)
+        if self.latest is None or self.latest.ended_at is not None:
+            return self._open(SessionId(self.new_id()), one.at)
+        if one.at - self.latest.last_at > self.idle:
+            return self._open(SessionId(self.new_id()), one.at)
+        return self.latest
+
+    def _session_numbered(self, number: int) -> Session:
+        if self.latest is not None and self.latest.number == number:
+            return self.latest
+        return next(session for session in self.named.values() if session.number == number)
+
+    def _open(self, session_id: SessionId, at: datetime) -> Session:
+        number = 1
+        if self.latest is not None:
+            number = self.latest.number + 1
+            if self.latest.ended_at is None:
+                self._keep(replace(self.latest, ended_at=self.latest.last_at))
+        session = Session(self.address, number, session_id, at, at, None, 0, 0)
+        self.latest = session
+        self.named[session_id] = session
+        return session
+
+    def _keep(self, session: Session) -> None:
+        self.plan.sessions[session.number] = session
+        if self.latest is not None and self.latest.number == session.number:
+            self.latest = session
+        if session.id in self.named:
+            self.named[session.id] = session
+
+    def _call(self, call_id: ToolCallId) -> CallState:
+        call = next(
+            (state for (_, held_id), state in reversed(self.plan.calls.items()) if held_id == call_id), None
+        ) or self.open_calls.get(call_id)
+        if call is None:
+            raise InvalidInput(
+                f"`tool_call_id` = {call_id!r:.80} answers no call at this address; "
+                "append the assistant message that makes the call first"
+            )
+        return call
+
+    def _pair(self, message: Message) -> None:
+        number = message.session_number
+        for made in message.tool_calls:
+            held = self.plan.calls.get((number, made.id)) or self.open_calls.get(made.id)
+            if held is not None and held.session_number == number:
+                raise Conflict(f"tool call {made.id!r:.80} was already made in this session; give each call its own id")
+            self.plan.calls[(number, made.id)] = CallState(number, made.id, made.name, message.seq)
+        if message.tool_call_id is not None:
+            call = self._call(message.tool_call_id)
+            if call.session_number != number:
+                raise InvalidInput(
+                    f"`tool_call_id` = {call.id!r:.80} belongs to another session than {message.session!r:.80}; "
+                    "leave `session` out and the result joins its call"
+                )
+            if call.result_seq is not None:
+                raise Conflict(f"tool call {call.id!r:.80} already has a result; a call is answered once")
+            self.plan.calls[(number, call.id)] = replace(call, result_seq=message.seq, failed=message.failed)
+
+
+def check_same(one: Draft, held: Message, address: Address) -> None:
+    """`Conflict` unless appending `one` again would store exactly what is held under its id."""
+    given = one.message
+    same = (
+        held.address == address
+        and held.role == given.role
+        and held.content == given.content
+        and held.metadata == one.metadata
+        and held.tool_calls == one.tool_calls
+        and held.tool_call_id == given.tool_call_id
+        and held.failed == given.failed
+        and (given.at is None or held.at == one.at)
+        and (given.tokens is None or held.tokens == one.tokens)
+        and (given.session is None or held.session == given.session)
+    )
+    if not same:
+        raise Conflict(
+            f"message id {one.id!r:.80} is already held with another body or at another address; "
+            "use a new id, or send exactly what was sent before"
+        )
+
+
+def tally_job(address: Address, session_number: int, due_at: datetime) -> NewJob:
+    """The job that counts a session's new messages. One per session, however many messages arrive."""
+    # The key is a digest because three ids of full length would not fit into an index row.
+    name = "\x1f".join((address.agent, address.channel, str(session_number)))
+    payload = {"agent": address.agent, "channel": address.channel, "session_number": session_number}
+    return NewJob(TALLY, hashlib.sha256(name.encode()).hexdigest()[:32], due_at, payload)

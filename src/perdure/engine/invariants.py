@@ -1,0 +1,139 @@
+"""The laws that stored data obeys, checked over a stream of rows. What is wrong is reported, never mended here.
+
+Rows arrive table by table in the order of `ports.rows.TABLES`, each by primary key, so that a session is known before
+its messages and an operation before the row it wrote. Memory grows with sessions and derived rows, not with messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from perdure.domain.jobs import Job
+from perdure.domain.journal import Operation
+from perdure.domain.messages import CallState, Message, Session
+from perdure.domain.reports import Finding
+from perdure.domain.scope import Address, Owner
+from perdure.domain.tally import Tally, extended
+from perdure.domain.text import Json
+
+Place = tuple[Owner, Address, int]
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What is known of one session while its messages stream by."""
+
+    session: Session
+    messages: int = 0
+    tokens: int = 0
+    tally: Tally | None = None
+    made: dict[str, int] = field(default_factory=dict)
+    answered: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Invariants:
+    _sessions: dict[Place, _Seen] = field(default_factory=dict)
+    _numbers: dict[tuple[Owner, Address], int] = field(default_factory=dict)
+    _operations: dict[Owner, int] = field(default_factory=dict)
+    _stated: dict[Owner, int] = field(default_factory=dict)
+    _last: dict[tuple[Owner, str, str], tuple[int, Json]] = field(default_factory=dict)
+
+    def session(self, owner: Owner, session: Session) -> Iterator[Finding]:
+        where = _where(owner, session.address, session.number)
+        line = (owner, session.address)
+        expected = self._numbers.get(line, 0) + 1
+        if session.number != expected:
+            yield Finding("sessions of an address are numbered from 1 without holes", where, f"expected number {expected}")
+        self._numbers[line] = session.number
+        if session.last_at < session.opened_at:
+            yield Finding("a session's last activity is not before its opening", where, session.last_at.isoformat())
+        if session.ended_at is not None and session.ended_at != session.last_at:
+            yield Finding("a session ends at its last activity", where, session.ended_at.isoformat())
+        tally = Tally(session.address, session.number)
+        self._sessions[(owner, session.address, session.number)] = _Seen(session, tally=tally)
+
+    def message(self, owner: Owner, message: Message) -> Iterator[Finding]:
+        where = f"{_where(owner, message.address, message.session_number)}, seq {message.seq}"
+        seen = self._sessions.get((owner, message.address, message.session_number))
+        if seen is None:
+            yield Finding("every message belongs to a session", where, "no such session")
+            return
+        if message.seq != seen.messages + 1:
+            yield Finding("messages of a session are numbered from 1 without holes", where, f"expected seq {seen.messages + 1}")
+        seen.messages, seen.tokens = message.seq, seen.tokens + message.tokens
+        for call in message.tool_calls:
+            seen.made[call.id] = message.seq
+        if message.tool_call_id is not None:
+            seen.answered[message.tool_call_id] = message.seq
+        if seen.tally is not None:
+            seen.tally = extended(seen.tally, [message])
+
+    def call(self, owner: Owner, address: Address, call: CallState) -> Iterator[Finding]:
+        where = f"{_where(owner, address, call.session_number)}, a tool call at seq {call.call_seq}"
+        seen = self._sessions.get((owner, address, call.session_number))
+        if seen is None or seen.made.pop(call.id, None) != call.call_seq:
+            yield Finding("every paired call stands in the message that makes it", where, "it does not")
+        if seen is not None and seen.answered.pop(call.id, None) != call.result_seq:
+            yield Finding("every paired result stands in the message that answers", where, "it does not")
+
+    def job(self, job: Job) -> Iterator[Finding]:
+        where = f"{_whose(job.owner)}, job {job.kind}/{job.key}"
+        if (job.due_at is None) != (job.state in ("done", "dead")):
+            yield Finding("a job has a due time exactly while it is open", where, job.state)
+        if job.fence < job.attempts or job.failures > job.runs:
+            yield Finding("a job's counters agree", where, f"fence {job.fence}, runs {job.runs}, failures {job.failures}")
+        if job.state == "dead" and job.last_error is None:
+            yield Finding("a dead job says why", where, "no error")
+
+    def owner(self, owner: Owner, operations: int) -> Iterator[Finding]:
+        self._stated[owner] = operations
+        return iter(())
+
+    def operation(self, owner: Owner, operation: Operation) -> Iterator[Finding]:
+        where = f"{_whose(owner)}, operation {operation.seq}"
+        expected = self._operations.get(owner, 0) + 1
+        if operation.seq != expected:
+            yield Finding("operations of an owner are numbered from 1 without holes", where, f"expected {expected}")
+        self._operations[owner] = operation.seq
+        subject = (owner, operation.kind, operation.key)
+        if operation.before != self._last.get(subject, (0, None))[1]:
+            yield Finding("an operation starts from what the one before it left", where, operation.action)
+        self._last[subject] = (operation.seq, operation.after)
+
+    def tally(self, owner: Owner, tally: Tally, key: str, operation: int) -> Iterator[Finding]:
+        where = f"{_where(owner, tally.address, tally.session_number)}, tally"
+        if self._last.pop((owner, "tally", key), None) != (operation, tally.body()):
+            yield Finding("a derived row is what its last operation left", where, f"operation {operation}")
+        seen = self._sessions.get((owner, tally.address, tally.session_number))
+        if seen is None or tally.up_to_seq > seen.messages:
+            yield Finding("a tally counts messages that exist", where, f"up to seq {tally.up_to_seq}")
+        elif tally.up_to_seq == seen.messages and seen.tally is not None and tally.body() != seen.tally.body():
+            yield Finding("a tally that is up to date equals a fresh count", where, f"up to seq {tally.up_to_seq}")
+
+    def end(self) -> Iterator[Finding]:
+        for (owner, address, number), seen in self._sessions.items():
+            where = _where(owner, address, number)
+            if seen.session.messages != seen.messages:
+                yield Finding("a session counts its messages", where, f"{seen.session.messages} stated, {seen.messages} held")
+            if seen.session.tokens != seen.tokens:
+                yield Finding("a session counts its tokens", where, f"{seen.session.tokens} stated, {seen.tokens} held")
+            if seen.made:
+                yield Finding("every tool call is paired", where, f"{len(seen.made)} calls are not")
+            if seen.answered:
+                yield Finding("every tool result answers a call", where, f"{len(seen.answered)} do not")
+        for owner in self._stated.keys() | self._operations.keys():
+            if self._stated.get(owner, 0) != self._operations.get(owner, 0):
+                yield Finding("an owner counts its operations", _whose(owner), f"{self._stated.get(owner, 0)} stated")
+        for (owner, kind, _), (seq, after) in self._last.items():
+            if after is not None:
+                yield Finding("what an operation left is there", f"{_whose(owner)}, operation {seq}", f"no such {kind}")
+
+
+def _whose(owner: Owner) -> str:
+    return f"space {owner.space!r:.40}, user {owner.user!r:.40}"
+
+
+def _where(owner: Owner, address: Address, number: int) -> str:
+    return f"{_whose(owner)}, agent {address.agent!r:.40}, channel {address.channel!r:.40}, session {number}"

@@ -1,0 +1,65 @@
+"""When a job runs next: after a failure, and at the slots of a repeating one."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from cronsim import CronSim, CronSimError
+
+from perdure.domain.errors import InvalidInput
+from perdure.domain.jobs import Job, Settlement
+
+BACKOFF_FIRST_S = 2.0
+BACKOFF_MOST_S = 3_600.0
+ERROR_CHARS_MAX = 500
+EVERY = "every:"
+
+
+def backoff_s(attempts: int, chance: float) -> float:
+    """Seconds until the next try: doubling, bounded, spread by `chance` in [0, 1) so that rivals do not march in step."""
+    ceiling = min(BACKOFF_MOST_S, BACKOFF_FIRST_S * 2.0 ** min(attempts - 1, 30))
+    return ceiling * (0.5 + chance / 2)
+
+
+def next_slot(repeat: str, now: datetime) -> datetime:
+    """The first slot after `now`. Slots missed while nothing ran are not made up for: one run, not a stampede."""
+    if repeat.startswith(EVERY):
+        step_s = _interval_s(repeat)
+        passed = (now - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() // step_s
+        return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=(passed + 1) * step_s)
+    try:
+        return next(CronSim(repeat, now)).astimezone(UTC)
+    except (CronSimError, StopIteration) as error:
+        raise InvalidInput(f"`repeat` = {repeat!r:.60} is neither `every:SECONDS` nor a cron line such as `*/30 * * * *`") from error
+
+
+def _interval_s(repeat: str) -> float:
+    text = repeat.removeprefix(EVERY)
+    try:
+        step_s = float(text)
+    except ValueError:
+        step_s = 0.0
+    if not 1.0 <= step_s <= 366 * 86_400:
+        raise InvalidInput(f"`repeat` = {repeat!r:.60} must be `every:` and 1 to 31,622,400 seconds, e.g. `every:1800`")
+    return step_s
+
+
+def after_success(job: Job, now: datetime) -> Settlement:
+    if job.repeat is not None:
+        return Settlement("ready", next_slot(job.repeat, now), 0, None, failed=False)
+    return Settlement("done", None, job.attempts, None, failed=False)
+
+
+def after_failure(job: Job, error: str, now: datetime, chance: float, *, retriable: bool = True) -> Settlement:
+    """Try again later while tries are left; then park it as dead, or let a repeating one wait for its next slot."""
+    text = error[:ERROR_CHARS_MAX]
+    if retriable and job.attempts < job.attempts_max:
+        return Settlement("ready", now + timedelta(seconds=backoff_s(job.attempts, chance)), job.attempts, text, failed=True)
+    if job.repeat is not None:
+        return Settlement("ready", next_slot(job.repeat, now), 0, text, failed=True)
+    return Settlement("dead", None, job.attempts, text, failed=True)
+
+
+def spent(job: Job) -> bool:
+    """Its tries ran out without any run reporting back: the workers that claimed it died or hung."""
+    return job.attempts > job.attempts_max

@@ -1,0 +1,243 @@
+"""The stored form of every value: one tuple per row, the same columns in the same order in every store and every backup.
+
+A row that cannot be read back is `Corrupt`, never skipped.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeVar, cast
+
+from perdure.domain.errors import Conflict, Corrupt, PerdureError
+from perdure.domain.jobs import JOB_STATES, Job, JobState, QueueReport
+from perdure.domain.journal import Attribution, Operation
+from perdure.domain.messages import ROLES, CallState, Message, Role, Session, ToolCall
+from perdure.domain.scope import Address, MessageId, Owner, SessionId, ToolCallId
+from perdure.domain.tally import Tally
+from perdure.domain.text import Json
+from perdure.domain.times import from_us, to_us
+
+T = TypeVar("T")
+# Rows come from a driver, which cannot say more of their types than this; the readers below check what they rely on.
+AnyRow = tuple[Any, ...]
+
+
+class Table(NamedTuple):
+    """A stored table: its columns in order; the first `key` of them are the primary key."""
+
+    columns: tuple[str, ...]
+    key: int
+
+
+_OWNER = ("space", "user_id")
+_PLACE = (*_OWNER, "agent", "channel", "session_number")
+
+# In an order in which rows can be loaded: what is referred to comes first.
+TABLES: dict[str, Table] = {
+    "sessions": Table((*_PLACE, "session", "opened_at_us", "last_at_us", "ended_at_us", "messages", "tokens"), 5),
+    "messages": Table(
+        (*_PLACE, "seq", "id", "role", "content", "at_us", "tokens", "metadata", "tool_calls", "tool_call_id", "failed"), 6
+    ),
+    "tool_calls": Table((*_OWNER, "agent", "channel", "call_id", "session_number", "name", "call_seq", "result_seq", "failed"), 6),
+    "jobs": Table(
+        (*_OWNER, "kind", "key", "state", "payload", "due_at_us", "attempts", "attempts_max", "fence", "again", "worker",
+         "repeat", "last_error", "runs", "failures", "created_at_us", "updated_at_us"),
+        4,
+    ),
+    "owners": Table((*_OWNER, "operations"), 2),
+    "operations": Table((*_OWNER, "seq", "at_us", "actor", "action", "kind", "key", "before", "after", "why"), 3),
+    "tallies": Table((*_PLACE, "up_to_seq", "body", "operation"), 5),
+}
+
+
+def dump(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+@lru_cache(maxsize=1024)
+def _address(agent: str, channel: str) -> Address:
+    return Address(agent, channel)
+
+
+def readable(table: str, reader: Callable[[AnyRow], T], row: AnyRow) -> T:
+    """`reader(row)`, with whatever goes wrong turned into `Corrupt` that names the row by its key."""
+    try:
+        return reader(row)
+    except (ValueError, TypeError, KeyError, IndexError, OverflowError, PerdureError) as error:
+        key = row[: TABLES[table].key]
+        raise Corrupt(f"row {key!r:.200} of table `{table}` cannot be read ({type(error).__name__}); run `perdure verify`") from error
+
+
+# -- sessions ----------------------------------------------------------------------------------------------------------
+
+
+def session_row(owner: Owner, session: Session) -> AnyRow:
+    ended = None if session.ended_at is None else to_us(session.ended_at)
+    return (
+        owner.space, owner.user, session.address.agent, session.address.channel, session.number, session.id,
+        to_us(session.opened_at), to_us(session.last_at), ended, session.messages, session.tokens,
+    )  # fmt: skip
+
+
+def to_session(row: AnyRow) -> Session:
+    return readable("sessions", _read_session, row)
+
+
+def _read_session(row: AnyRow) -> Session:
+    _, _, agent, channel, number, session, opened, last, ended, messages, tokens = row
+    return Session(
+        _address(agent, channel), number, SessionId(session), from_us(opened), from_us(last),
+        None if ended is None else from_us(ended), messages, tokens,
+    )  # fmt: skip
+
+
+# -- messages ----------------------------------------------------------------------------------------------------------
+
+
+def message_row(owner: Owner, message: Message) -> AnyRow:
+    calls = None
+    if message.tool_calls:
+        calls = dump([{"id": call.id, "name": call.name, "arguments": call.arguments} for call in message.tool_calls])
+    address = message.address
+    return (
+        owner.space, owner.user, address.agent, address.channel, message.session_number, message.seq, message.id,
+        message.role, message.content, to_us(message.at), message.tokens,
+        dump(message.metadata) if message.metadata else None, calls, message.tool_call_id, int(message.failed),
+    )  # fmt: skip
+
+
+def to_message(row: AnyRow) -> Message:
+    """From the columns of `messages` followed by the session's id."""
+    return readable("messages", _read_message, row)
+
+
+def _read_message(row: AnyRow) -> Message:
+    (_, _, agent, channel, number, seq, message_id, role, content, at, tokens, metadata, calls, call_id, failed, session) = row
+    if role not in ROLES:
+        raise ValueError("unknown role")
+    return Message(
+        id=MessageId(message_id), session=SessionId(session), session_number=number, seq=seq, role=cast(Role, role),
+        content=content, at=from_us(at), tokens=tokens, metadata={} if metadata is None else json.loads(metadata),
+        tool_calls=() if calls is None else _read_calls(calls),
+        tool_call_id=None if call_id is None else ToolCallId(call_id), failed=bool(failed),
+        address=_address(agent, channel),
+    )  # fmt: skip
+
+
+def _read_calls(text: str) -> tuple[ToolCall, ...]:
+    return tuple(ToolCall(ToolCallId(call["id"]), call["name"], call["arguments"]) for call in json.loads(text))
+
+
+# -- tool calls --------------------------------------------------------------------------------------------------------
+
+
+def call_row(owner: Owner, address: Address, call: CallState) -> AnyRow:
+    return (
+        owner.space, owner.user, address.agent, address.channel, call.id, call.session_number, call.name, call.call_seq,
+        call.result_seq, int(call.failed),
+    )  # fmt: skip
+
+
+def to_call(row: AnyRow) -> CallState:
+    return readable("tool_calls", _read_call, row)
+
+
+def _read_call(row: AnyRow) -> CallState:
+    _, _, _, _, call_id, number, name, call_seq, result_seq, failed = row
+    return CallState(number, ToolCallId(call_id), name, call_seq, result_seq, bool(failed))
+
+
+# -- jobs --------------------------------------------------------------------------------------------------------------
+
+
+def job_row(job: Job) -> AnyRow:
+    return (
+        job.owner.space, job.owner.user, job.kind, job.key, job.state, dump(dict(job.payload)),
+        None if job.due_at is None else to_us(job.due_at), job.attempts, job.attempts_max, job.fence, int(job.again),
+        job.worker, job.repeat, job.last_error, job.runs, job.failures, to_us(job.created_at), to_us(job.updated_at),
+    )  # fmt: skip
+
+
+def to_job(row: AnyRow) -> Job:
+    return readable("jobs", _read_job, row)
+
+
+def _read_job(row: AnyRow) -> Job:
+    (space, user, kind, key, state, payload, due, attempts, attempts_max, fence, again, worker, repeat, error, runs,
+     failures, created, updated) = row  # fmt: skip
+    if state not in JOB_STATES:
+        raise ValueError("unknown state")
+    return Job(
+        owner=Owner(space, user), kind=kind, key=key, state=cast(JobState, state), payload=json.loads(payload),
+        due_at=None if due is None else from_us(due), attempts=attempts, attempts_max=attempts_max, fence=fence,
+        again=bool(again), worker=worker, repeat=repeat, last_error=error, runs=runs, failures=failures,
+        created_at=from_us(created), updated_at=from_us(updated),
+    )  # fmt: skip
+
+
+def to_queue_report(counts: Iterable[AnyRow], now: datetime) -> QueueReport:
+    """From rows of (state, count, earliest due)."""
+    by_state = {state: (count, due) for state, count, due in counts}
+    due = by_state.get("ready", (0, None))[1]
+    late_s = 0.0 if due is None else max(0.0, (now - from_us(due)).total_seconds())
+    ready, running, done, dead = (by_state.get(state, (0, None))[0] for state in JOB_STATES)
+    return QueueReport(ready, running, done, dead, late_s)
+
+
+# -- the journal and what it records -----------------------------------------------------------------------------------
+
+
+def operation_row(owner: Owner, op: Operation) -> AnyRow:
+    before = None if op.before is None else dump(op.before)
+    after = None if op.after is None else dump(op.after)
+    return (owner.space, owner.user, op.seq, to_us(op.at), op.actor, op.action, op.kind, op.key, before, after, op.why)
+
+
+def to_operation(row: AnyRow) -> Operation:
+    return readable("operations", _read_operation, row)
+
+
+def _read_operation(row: AnyRow) -> Operation:
+    _, _, seq, at, actor, action, kind, key, before, after, why = row
+    return Operation(
+        seq, from_us(at), actor, action, kind, key,
+        None if before is None else json.loads(before), None if after is None else json.loads(after), why,
+    )  # fmt: skip
+
+
+def tally_key(tally: Tally) -> str:
+    """The name of a tally in the journal."""
+    return dump([tally.address.agent, tally.address.channel, tally.session_number])
+
+
+def tally_operation(seq: int, held: Tally | None, tally: Tally, by: Attribution) -> Operation:
+    """The journal entry of storing `tally` over `held`. Counts never go back: that would be a late, outdated run."""
+    if held is not None and held.up_to_seq > tally.up_to_seq:
+        raise Conflict(f"the tally already counts {held.up_to_seq} messages, more than {tally.up_to_seq}; read again")
+    action = "add" if held is None else "update"
+    before = None if held is None else held.body()
+    return Operation(seq, by.at, by.actor, action, "tally", tally_key(tally), before, tally.body(), by.why)
+
+
+def tally_row(owner: Owner, tally: Tally, operation: int) -> AnyRow:
+    address = tally.address
+    return (
+        owner.space, owner.user, address.agent, address.channel, tally.session_number, tally.up_to_seq,
+        dump(tally.body()), operation,
+    )  # fmt: skip
+
+
+def to_tally(row: AnyRow) -> Tally:
+    return readable("tallies", _read_tally, row)
+
+
+def _read_tally(row: AnyRow) -> Tally:
+    _, _, agent, channel, number, up_to_seq, body, _ = row
+    counts = json.loads(body)
+    return Tally(
+        _address(agent, channel), number, up_to_seq, counts["by_role"], counts["tokens_by_role"], counts["by_tool"],
+        counts["failures"],
+    )  # fmt: skip

@@ -1,0 +1,181 @@
+"""The store: where everything perdure keeps lives, behind one contract (`perdure.testing.StoreContract`).
+
+A transaction is a function handed to `read` or `write` together with the owner it is about. That shape is what allows
+appends that arrive together to share one sync, and a lost answer to be repeated. The function
+
+- sees and changes the rows of that owner only: no method takes a user, so none can name another one;
+- may run in another thread, and may run again after a conflict or a lost connection: it touches the transaction and its
+  own return value, nothing else, and its writes carry ids made before it was called;
+- must not call a model, wait, or start another transaction.
+
+Driver errors reach the caller as `perdure.domain.errors`, with the cause kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol, TypeVar
+
+from perdure.domain.jobs import Claim, Job, JobState, NewJob, QueueReport, Settlement
+from perdure.domain.journal import Attribution, Operation
+from perdure.domain.messages import CallState, Message, MessageQuery, Session
+from perdure.domain.reports import Finding, StoreDescription, StoreFile
+from perdure.domain.scope import Address, MessageId, Owner, SessionId, ToolCallId
+from perdure.domain.tally import Tally
+
+T = TypeVar("T")
+Row = tuple[str | int | float | bytes | None, ...]
+Progress = Callable[[str, int], None]
+"""Called now and then during long work with the table's name and the rows done so far in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """What a store can do beyond the contract. Code and tests ask these flags, never a store's name."""
+
+    durable: bool
+    """What `write` returned survives a crash of the process and of the machine."""
+    shared: bool
+    """Several processes may use it at once."""
+    row_security: bool
+    """The database itself refuses rows of other owners, should our own conditions fail."""
+
+
+class View(Protocol):
+    """Reading one owner's rows, all as of one moment."""
+
+    def find_messages(self, ids: Sequence[MessageId]) -> dict[MessageId, Message]:
+        """Those of `ids` that are held."""
+
+    def list_messages(self, query: MessageQuery) -> list[Message]:
+        """Messages of one address in log order (session number, then seq), oldest first.
+
+        The latest `limit` of them, or the latest before `before`, or the first after `after` (both exclusive).
+        """
+
+    def latest_session(self, address: Address) -> Session | None:
+        """The session of the address with the highest number. In `write`, it is locked until the transaction ends."""
+
+    def find_session(self, address: Address, session: SessionId | int) -> Session | None:
+        """The session by its id, or by its number if given an integer. In `write`, it is locked until the transaction ends."""
+
+    def list_sessions(self, address: Address | None, *, limit: int, before: int | None = None) -> list[Session]:
+        """Sessions of the address (of all addresses if None), highest number first; ties by agent, then channel."""
+
+    def find_calls(self, address: Address, ids: Sequence[ToolCallId]) -> dict[ToolCallId, CallState]:
+        """The newest call under each of `ids` at the address, by session number."""
+
+    def find_tally(self, address: Address, session_number: int) -> Tally | None:
+        """The derived counts of a session; None before the first run of its job."""
+
+    def find_job(self, kind: str, key: str) -> Job | None:
+        """The job as held, in whatever state."""
+
+    def list_jobs(self, state: JobState | None, *, limit: int) -> list[Job]:
+        """Jobs of this owner, in one state or all, by kind and key."""
+
+    def list_operations(self, *, limit: int, before: int | None = None) -> list[Operation]:
+        """The journal of this owner, newest first."""
+
+
+class Tx(View, Protocol):
+    """Reading and writing one owner's rows: all of it happens, or none."""
+
+    def put_sessions(self, sessions: Iterable[Session]) -> None:
+        """Insert, or update by (address, number). Another session under the same id at the address is a `Conflict`."""
+
+    def append(self, messages: Sequence[Message]) -> None:
+        """Insert messages. A taken id or a taken place (session number, seq) is a `Conflict`."""
+
+    def put_calls(self, address: Address, calls: Iterable[CallState]) -> None:
+        """Insert, or update by (address, session number, id)."""
+
+    def enqueue(self, job: NewJob, *, now: datetime, queue_max: int) -> bool:
+        """Make sure the work will be done; True if that took a new row.
+
+        For a job that is held, `domain.jobs.requeued` says what becomes of it. A new row beyond `queue_max` waiting or running jobs of this owner is `LimitExceeded`.
+        """
+
+    def settle(self, job: Job, settlement: Settlement, *, now: datetime) -> bool:
+        """End the run that claimed `job`, as `domain.jobs.settled` says. False, and nothing changes, if it lost its lease."""
+
+    def extend(self, job: Job, until: datetime) -> bool:
+        """Prolong a running job's lease, under the same condition as `settle`."""
+
+    def retry_job(self, kind: str, key: str, *, now: datetime) -> bool:
+        """Make a dead job ready with fresh tries. False if there is no dead job of that name."""
+
+    def remove_jobs(self, *, done_before: datetime) -> int:
+        """Forget jobs that were done before that instant."""
+
+    def put_tally(self, tally: Tally, *, by: Attribution) -> None:
+        """Store the counts and journal the change. A held tally with a higher `up_to_seq` is a `Conflict`."""
+
+
+class Snapshot(Protocol):
+    """The whole store at one moment, as stored rows: what backup writes and verification reads."""
+
+    schema_version: int
+
+    def rows(self, table: str) -> Iterator[Row]:
+        """Rows of one of `ports.rows.TABLES`, in its column order, by primary key."""
+
+
+class Store(Protocol):
+    features: Features
+
+    def read(self, owner: Owner, work: Callable[[View], T], *, deadline_s: float | None = None) -> T:
+        """Run `work` on the owner's rows as of one moment and return what it returns."""
+
+    def write(self, owner: Owner, work: Callable[[Tx], T], *, deadline_s: float | None = None) -> T:
+        """Run `work` and return what it returns once its changes are durable; if it raises, nothing of it remains.
+
+        `Unavailable` when that takes longer than the deadline (default: the store's own). Then the changes may or may
+        not have been made, and the caller repeats the call with the same ids.
+        """
+
+    def claim(self, claim: Claim) -> list[Job]:
+        """Take up to `limit` due jobs of the given kinds, of any owner, earliest first, and lease them to the worker.
+
+        Due are ready jobs whose time has come and running jobs whose lease has ended. `domain.jobs.claimed` says what
+        a claim changes. Two workers never hold the same job under the same fence.
+        """
+
+    def queue(self, now: datetime) -> QueueReport:
+        """Counts over all owners."""
+
+    def list_dead(self, *, limit: int) -> list[Job]:
+        """Dead jobs of all owners, most recently parked first: what an operator has to look at."""
+
+    def remove_done(self, *, before: datetime) -> int:
+        """Forget jobs of all owners that were done before that instant."""
+
+    def erase(self, owner: Owner) -> int:
+        """Delete every row of the owner, whatever the table; how many there were."""
+
+    def snapshot(self) -> AbstractContextManager[Snapshot]:
+        """A consistent view of everything. Writers go on meanwhile."""
+
+    def restore(self, schema_version: int, tables: Iterable[tuple[str, Iterator[Row]]], *, replace: bool) -> Mapping[str, int]:
+        """Take over the rows of a snapshot, then migrate them to this version; how many came of each table.
+
+        All in one transaction: old or new, never a mixture. A store that holds rows is a `Conflict` unless `replace`.
+        """
+
+    def check(self) -> Iterator[Finding]:
+        """What the database itself finds wrong: damaged pages, a schema that is not the expected one."""
+
+    def purge(self) -> None:
+        """Give freed space back to the disk and overwrite what was deleted, as far as the database can."""
+
+    def describe(self) -> StoreDescription:
+        """Versions, size, durability, and what is degraded."""
+
+    def files(self) -> tuple[StoreFile, ...]:
+        """The files that hold the data, if this process can see them."""
+
+    def close(self) -> None:
+        """Release everything. Calls after it are `Unavailable`; closing again does nothing."""

@@ -1,0 +1,186 @@
+"""Backup and restore: one file format for every store, so that a backup of SQLite restores into PostgreSQL and back.
+
+The file is gzip over lines of JSON: a header, then for each table its name and columns followed by its rows, then a
+footer with the number of rows and a digest. A file that was cut off or altered is recognised before anything is stored.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import os
+import zlib
+from base64 import b64decode, b64encode
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from perdure.domain.errors import Conflict, Corrupt, InvalidInput, NotFound, Unavailable
+from perdure.domain.reports import BackupReport
+from perdure.ports.rows import TABLES, dump
+from perdure.ports.store import Progress, Row, Store
+
+FORMAT = "perdure-backup"
+FORMAT_VERSION = 1
+PROGRESS_EVERY = 5_000
+LEVEL = 3
+
+
+class _Digested:
+    """Writes lines of JSON and keeps the digest of all of them."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.digest = hashlib.sha256()
+
+    def line(self, value: object) -> None:
+        data = dump(value).encode() + b"\n"
+        self.digest.update(data)
+        self._file.write(data)
+
+
+def backup(store: Store, path: Path, *, replace: bool = False, progress: Progress | None = None) -> BackupReport:
+    """Write everything the store holds at one moment to `path`; the file appears whole or not at all."""
+    if path.exists() and not replace:
+        raise Conflict(f"{path} exists already; choose another name, or say that it is to be replaced")
+    counts: dict[str, int] = {}
+    with _new_file(path) as file, gzip.GzipFile(fileobj=file, mode="wb", compresslevel=LEVEL, mtime=0) as packed:
+        out = _Digested(packed)
+        with store.snapshot() as snapshot:
+            version = snapshot.schema_version
+            out.line({"format": FORMAT, "version": FORMAT_VERSION, "schema": version})
+            for table, spec in TABLES.items():
+                out.line({"table": table, "columns": spec.columns})
+                counts[table] = 0
+                for row in snapshot.rows(table):
+                    out.line([_plain(value) for value in row])
+                    counts[table] += 1
+                    if progress is not None and counts[table] % PROGRESS_EVERY == 0:
+                        progress(table, counts[table])
+                if progress is not None:
+                    progress(table, counts[table])
+        digest = out.digest.hexdigest()
+        out.line({"rows": counts, "sha256": digest})
+    return BackupReport(path, path.stat().st_size, counts, version, digest)
+
+
+def restore(store: Store, path: Path, *, replace: bool = False, progress: Progress | None = None) -> Mapping[str, int]:
+    """Fill the store from a backup: all of it or nothing."""
+    # A first pass proves the file whole, so that no damaged one ever gets as far as the store.
+    _check(path)
+    with _lines(path) as lines:
+        header = next(lines)
+        return store.restore(header["schema"], _tables(lines, progress), replace=replace)
+
+
+def _check(path: Path) -> None:
+    digest = hashlib.sha256()
+    footer: Any = None
+    with _raw_lines(path) as lines:
+        header = next(lines, b"")
+        _check_header(_parsed(header, path), path)
+        previous = header
+        for line in lines:
+            digest.update(previous)
+            previous = line
+        footer = _parsed(previous, path)
+    if not isinstance(footer, dict) or footer.get("sha256") != digest.hexdigest():
+        raise Corrupt(f"{path} is cut off or altered: its digest does not match; use another backup")
+
+
+def _check_header(header: Any, path: Path) -> None:
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise InvalidInput(f"{path} is not a perdure backup; choose a file made by `perdure backup`")
+    if header.get("version") != FORMAT_VERSION:
+        raise InvalidInput(f"{path} has backup format {header.get('version')!r:.20}; this perdure reads {FORMAT_VERSION}; upgrade it")
+
+
+def _tables(lines: Iterator[Any], progress: Progress | None) -> Iterator[tuple[str, Iterator[Row]]]:
+    """Tables in file order. Each one's rows are read before the next table is asked for."""
+    heading = next(lines)
+    while "table" in heading:
+        table = heading["table"]
+        # Mutable so that the inner iterator can hand the next heading to us.
+        following: list[Any] = []
+
+        def rows(table: str = table, following: list[Any] = following) -> Iterator[Row]:
+            done = 0
+            for line in lines:
+                if isinstance(line, dict):
+                    following.append(line)
+                    break
+                done += 1
+                if progress is not None and done % PROGRESS_EVERY == 0:
+                    progress(table, done)
+                yield tuple(_unplain(value) for value in line)
+            if progress is not None:
+                progress(table, done)
+
+        content = rows()
+        yield table, content
+        for _ in content:
+            raise Corrupt(f"rows of table `{table}` were left unread")
+        heading = following[0]
+
+
+def _plain(value: object) -> object:
+    return {"b64": b64encode(value).decode()} if isinstance(value, bytes) else value
+
+
+def _unplain(value: Any) -> Any:
+    return b64decode(value["b64"]) if isinstance(value, dict) else value
+
+
+@contextmanager
+def _new_file(path: Path) -> Iterator[IO[bytes]]:
+    """A file that takes the name `path` once it is complete and on the disk."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}.part")
+    try:
+        with open(draft, "xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(draft, path)
+        _sync_directory(path.parent)
+    except OSError as error:
+        raise Unavailable(f"{path} cannot be written ({error.strerror}); check the directory and its space") from error
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _sync_directory(directory: Path) -> None:
+    if os.name != "posix":
+        return
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def _raw_lines(path: Path) -> Iterator[Iterator[bytes]]:
+    try:
+        with gzip.open(path, "rb") as file:
+            yield iter(file)
+    except FileNotFoundError as error:
+        raise NotFound(f"{path} does not exist; check the name") from error
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise Corrupt(f"{path} is cut off, altered or no backup at all; use another one") from error
+    except OSError as error:
+        raise Unavailable(f"{path} cannot be read ({error.strerror}); check its permissions") from error
+
+
+@contextmanager
+def _lines(path: Path) -> Iterator[Iterator[Any]]:
+    with _raw_lines(path) as lines:
+        yield (_parsed(line, path) for line in lines)
+
+
+def _parsed(line: bytes, path: Path) -> Any:
+    try:
+        return json.loads(line)
+    except ValueError as error:
+        raise Corrupt(f"{path} is altered or no backup at all; use another one") from error

@@ -1,0 +1,71 @@
+"""Proves that the store works by using it: a message goes in, a job runs, the counts come back, and no trace is left."""
+
+from __future__ import annotations
+
+import platform
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from perdure.domain.errors import Corrupt
+from perdure.domain.messages import NewMessage
+from perdure.domain.reports import DoctorReport
+from perdure.domain.scope import RESERVED, Address, Owner, Scope
+from perdure.ports.clock import Clock
+from perdure.ports.store import Store
+from perdure.services.history import History
+from perdure.services.ingest import Ingest
+from perdure.services.work import Handler, Worker
+
+LATE_S = 300.0
+WAIT_S = 0.05
+WAITS_MAX = 100
+DEAD_SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Doctor:
+    store: Store
+    clock: Clock
+    ingest: Ingest
+    history: History
+    handlers: Mapping[str, Handler]
+    versions: Mapping[str, str]
+
+    def examine(self) -> DoctorReport:
+        started = self.clock.monotonic()
+        self._round_trip()
+        took_ms = (self.clock.monotonic() - started) * 1000
+        store = self.store.describe()
+        queue = self.store.queue(self.clock.now())
+        degraded = list(store.degraded)
+        if queue.dead:
+            degraded.append(f"jobs: {queue.dead} gave up; mend the cause, then `perdure jobs retry`")
+        if queue.late_s > LATE_S:
+            degraded.append(f"jobs: the oldest due one waits for {queue.late_s:.0f} s; run `perdure worker`")
+        versions = {"python": platform.python_version(), **self.versions, **store.versions}
+        dead = tuple(self.store.list_dead(limit=DEAD_SHOWN))
+        return DoctorReport(store, queue, took_ms, versions, tuple(degraded), dead)
+
+    def _round_trip(self) -> None:
+        """An owner of its own, used once and erased, so that no user's data is touched."""
+        owner = Owner(f"{RESERVED}doctor", self.clock.new_id())
+        scope = Scope(owner, Address())
+        try:
+            [sent] = self.ingest.append(scope, [NewMessage("user", "Is anybody there?")])
+            if self.history.messages(scope, limit=1) != [sent]:
+                raise Corrupt("a message came back other than it was stored; run `perdure verify`")
+            self._wait_for_its_job(scope)
+        finally:
+            self.store.erase(owner)
+
+    def _wait_for_its_job(self, scope: Scope) -> None:
+        """Run just this owner's job, unless a worker elsewhere was faster."""
+        worker = Worker(self.store, self.clock, self.handlers, f"doctor-{scope.owner.user}", owner=scope.owner)
+        pause = threading.Event()
+        for _ in range(WAITS_MAX):
+            worker.process(0.0)
+            if self.history.tally(scope, None).messages == 1:
+                return
+            pause.wait(WAIT_S)
+        raise Corrupt("a message was stored but its job left no result; run `perdure verify` and look at `perdure jobs`")

@@ -1,0 +1,149 @@
+"""Running durable jobs.
+
+A handler decides outside any transaction and returns its effect. The effect and the end of the job are committed
+together, under the fence of the claim: a job may run twice, but what it writes is written once.
+"""
+
+from __future__ import annotations
+
+import threading
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from perdure.domain.errors import Corrupt, InvalidInput, PerdureError, Unavailable, Unsupported
+from perdure.domain.jobs import Claim, Job, NewJob, Settlement
+from perdure.domain.reports import ProcessReport
+from perdure.domain.scope import SYSTEM, Owner
+from perdure.engine.scheduling import after_failure, after_success, next_slot, spent
+from perdure.ports.clock import Clock
+from perdure.ports.store import Store, Tx
+from perdure.services.leases import LeaseKeeper
+
+Effect = Callable[[Tx], None]
+Handler = Callable[[Job], Effect | None]
+
+LEASE_S = 60.0
+POLL_S = 0.5
+RUNS_PER_TURN_MAX = 100_000
+HOPELESS = (InvalidInput, Unsupported, Corrupt)
+
+
+class LeaseLost(Exception):
+    """Another worker has claimed the job meanwhile; this run's effect is rolled back."""
+
+
+@dataclass(slots=True)
+class Worker:
+    """Claims due jobs of the kinds it has handlers for. Any number of workers may run, in any number of processes."""
+
+    store: Store
+    clock: Clock
+    handlers: Mapping[str, Handler]
+    name: str
+    lease_s: float = LEASE_S
+    repeating: tuple[NewJob, ...] = ()
+    """Jobs that must exist in the store while any worker runs."""
+    owner: Owner | None = None
+    """Run only this owner's jobs."""
+    _counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(("ran", "failed", "parked", "lost"), 0))
+
+    def process(self, seconds: float, stop: threading.Event | None = None) -> ProcessReport:
+        """Run what is due until nothing is, the time is up, or `stop` is set."""
+        if not seconds >= 0:
+            raise InvalidInput(f"`seconds` = {seconds} must be 0 or more")
+        self._ensure_repeating()
+        self._counts = dict.fromkeys(self._counts, 0)
+        until = self.clock.monotonic() + seconds
+        with LeaseKeeper(self.store, self.clock, self.lease_s) as keeper:
+            for _ in range(RUNS_PER_TURN_MAX):
+                claim = Claim(self.name, tuple(self.handlers), self.clock.now(), self.lease_s, owner=self.owner)
+                jobs = self.store.claim(claim)
+                for job in jobs:
+                    with keeper.keeping(job):
+                        self._run(job)
+                if not jobs or self.clock.monotonic() >= until or (stop is not None and stop.is_set()):
+                    break
+        return ProcessReport(**self._counts)
+
+    def run(self, stop: threading.Event, *, poll_s: float = POLL_S, report: Callable[[ProcessReport], None] | None = None) -> None:
+        """Work until `stop` is set; the job in hand is finished first. A store that is away is waited for."""
+        while not stop.is_set():
+            try:
+                turn = self.process(poll_s, stop)
+            except Unavailable as error:
+                stop.wait(error.retry_after_s)
+                continue
+            if report is not None and (turn.ran or turn.failed or turn.parked or turn.lost):
+                report(turn)
+            if not turn.ran:
+                stop.wait(poll_s)
+
+    def _ensure_repeating(self) -> None:
+        if not self.repeating:
+            return
+        now = self.clock.now()
+
+        def work(tx: Tx) -> None:
+            for job in self.repeating:
+                tx.enqueue(job, now=now, queue_max=1_000)
+
+        if self.store.read(SYSTEM, lambda view: [view.find_job(job.kind, job.key) for job in self.repeating]).count(None):
+            self.store.write(SYSTEM, work)
+
+    def _run(self, job: Job) -> None:
+        if spent(job):
+            words = f"its lease ended {job.attempts_max} times without an answer: the worker died or hung while running it"
+            self._settle(job, after_failure(job, words, self.clock.now(), 0.0))
+            return
+        try:
+            effect = self.handlers[job.kind](job)
+            self._settle(job, after_success(job, self.clock.now()), effect)
+        except LeaseLost:
+            self._counts["lost"] += 1
+        except Exception as error:  # the job loop: whatever a handler raises is kept with the job
+            end = after_failure(
+                job, in_words(error), self.clock.now(), self.clock.chance(), retriable=not isinstance(error, HOPELESS)
+            )
+            try:
+                self._settle(job, end)
+            except LeaseLost:
+                self._counts["lost"] += 1
+
+    def _settle(self, job: Job, end: Settlement, effect: Effect | None = None) -> None:
+        now = self.clock.now()
+
+        def work(tx: Tx) -> None:
+            if effect is not None:
+                effect(tx)
+            if not tx.settle(job, end, now=now):
+                raise LeaseLost
+
+        self.store.write(job.owner, work)
+        self._counts["parked" if end.state == "dead" else "failed" if end.failed else "ran"] += 1
+
+
+def in_words(error: Exception) -> str:
+    """What is kept of an error. Foreign messages may quote a user's text, so of those only the kind and place are kept."""
+    if isinstance(error, PerdureError):
+        return f"{error.code}: {error}"
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" at {frames[-1].name}:{frames[-1].lineno}" if frames else ""
+    return f"{type(error).__name__}{place}"
+
+
+TIDY = "tidy"
+DONE_KEPT = timedelta(days=7)
+
+
+def tidy_job(clock: Clock) -> NewJob:
+    """The hourly job that forgets finished jobs after a week."""
+    return NewJob(TIDY, TIDY, next_slot("every:3600", clock.now()), repeat="every:3600")
+
+
+def tidy_handler(store: Store, clock: Clock) -> Handler:
+    def handle(_job: Job) -> None:
+        store.remove_done(before=clock.now() - DONE_KEPT)
+
+    return handle

@@ -1,0 +1,151 @@
+"""Settings: the only reader of the environment and of the configuration file.
+
+Each key has a name, a default and a reason to exist, and comes from the first of: an argument, `PERDURE_<NAME>`, the
+`perdure.toml` named by `PERDURE_CONFIG` or in the user's configuration directory, the default.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from perdure.domain.errors import InvalidInput
+from perdure.domain.limits import Limits
+
+PREFIX = "PERDURE_"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything that can be set. Times are in seconds."""
+
+    url: str = ""
+    """The store: `sqlite:///FILE`, `postgresql://…` or `memory:`. Empty: a SQLite file in the user's data directory."""
+    space: str = "default"
+    """The application or customer that data belongs to when a call names none."""
+    user: str = ""
+    """The user the command line acts for when `--user` is not given."""
+    durability: str = "full"
+    """SQLite: `full` syncs every write; `normal` is faster, but a power cut may take the last writes with it."""
+    deadline_s: float = 30.0
+    """How long one call may wait for the store before it is `Unavailable`."""
+    session_idle_s: float = 1800.0
+    """More silence than this ends a session; the next message opens a new one."""
+    postgres_schema: str = "perdure"
+    """PostgreSQL: the schema that holds the tables."""
+    postgres_pool_max: int = 10
+    """PostgreSQL: connections one process may hold."""
+    limits: Limits = field(default_factory=Limits)
+    """What one call may carry and what may wait: each is a key of its own."""
+
+    def __post_init__(self) -> None:
+        if self.durability not in ("full", "normal"):
+            raise InvalidInput(f"setting `durability` = {self.durability!r:.40} is unknown; use full or normal")
+        for name in ("deadline_s", "session_idle_s"):
+            value = getattr(self, name)
+            if not 0 < value <= 10**9:
+                raise InvalidInput(f"setting `{name}` = {value} must be more than 0 seconds")
+        if self.postgres_pool_max < 1:
+            raise InvalidInput(f"setting `postgres_pool_max` = {self.postgres_pool_max} must be at least 1")
+        if not self.postgres_schema.isidentifier():
+            raise InvalidInput(f"setting `postgres_schema` = {self.postgres_schema!r:.60} must be a plain identifier")
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One key as it stands: its value and where that came from."""
+
+    name: str
+    value: object
+    source: str
+
+
+def load(environ: Mapping[str, str] | None = None, **given: object) -> Settings:
+    """Settings from all sources; `given` wins where it is not None."""
+    return build({setting.name: setting.value for setting in listing(environ, **given)})
+
+
+def listing(environ: Mapping[str, str] | None = None, **given: object) -> list[Setting]:
+    """Every key with its value and source, in the order of definition."""
+    env = os.environ if environ is None else environ
+    path = _config_path(env)
+    file = _read_file(path)
+    _refuse_unknown(env, file, path)
+    found = []
+    for name, default in defaults().items():
+        if given.get(name) is not None:
+            found.append(Setting(name, given[name], "argument"))
+        elif (variable := PREFIX + name.upper()) in env:
+            found.append(Setting(name, _cast(env[variable], default, variable), variable))
+        elif name in file:
+            found.append(Setting(name, _cast(file[name], default, f"{path}: {name}"), str(path)))
+        else:
+            found.append(Setting(name, default, "default"))
+    return found
+
+
+def defaults() -> dict[str, Any]:
+    """Every key with its default; the limits stand beside the others."""
+    standard = Settings()
+    keys = {one.name: getattr(standard, one.name) for one in fields(Settings) if one.name != "limits"}
+    return keys | {one.name: getattr(standard.limits, one.name) for one in fields(Limits)}
+
+
+def build(values: Mapping[str, Any]) -> Settings:
+    names = {one.name for one in fields(Limits)}
+    limits = Limits(**{name: value for name, value in values.items() if name in names})
+    return Settings(limits=limits, **{name: value for name, value in values.items() if name not in names})
+
+
+def default_store_path() -> Path:
+    """The SQLite file used when nothing names a store."""
+    from platformdirs import user_data_path
+
+    return user_data_path("perdure", appauthor=False, ensure_exists=True) / "perdure.db"
+
+
+def _config_path(env: Mapping[str, str]) -> Path:
+    if named := env.get(PREFIX + "CONFIG"):
+        path = Path(named)
+        if not path.is_file():
+            raise InvalidInput(f"`{PREFIX}CONFIG` = {named!r:.200} is not a file; create it or unset the variable")
+        return path
+    from platformdirs import user_config_path
+
+    return user_config_path("perdure", appauthor=False) / "perdure.toml"
+
+
+def _read_file(path: Path) -> Mapping[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise InvalidInput(f"{path} cannot be read as TOML ({error}); mend or remove it") from error
+
+
+def _refuse_unknown(env: Mapping[str, str], file: Mapping[str, Any], path: Path) -> None:
+    known = defaults().keys()
+    for name in file:
+        if name not in known:
+            raise InvalidInput(f"{path} sets `{name}`, which is no setting; use one of {', '.join(known)}")
+    for variable in env:
+        name = variable.removeprefix(PREFIX).lower()
+        if variable.startswith(PREFIX) and name != "config" and name not in known:
+            raise InvalidInput(f"the environment sets `{variable}`, which is no setting; `perdure config` lists them")
+
+
+def _cast(value: Any, default: object, where: str) -> object:
+    """`value` in the type of the default."""
+    try:
+        if isinstance(default, str) and isinstance(value, str):
+            return value
+        if isinstance(default, int | float) and isinstance(value, str | int | float) and not isinstance(value, bool):
+            return type(default)(value)
+    except ValueError:
+        pass
+    raise InvalidInput(f"{where} = {value!r:.60} cannot be read as {type(default).__name__}; correct it")
