@@ -80,5 +80,3 @@ def pending(known: Sequence[Migration], applied: Sequence[Applied]) -> tuple[Mig
                 f"but this perdure ships {ours.checksum[:12]}; install the version that made the store"
             )
     return tuple(known[len(held) :])
-
-

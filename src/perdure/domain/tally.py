@@ -54,6 +54,4 @@ def extended(tally: Tally, messages: Iterable[Message]) -> Tally:
             by_tool[call.name] = by_tool.get(call.name, 0) + 1
         failures += message.failed
         up_to = message.seq
-    return replace(
-        tally, up_to_seq=up_to, by_role=by_role, tokens_by_role=tokens, by_tool=by_tool, failures=failures
-    )
+    return replace(tally, up_to_seq=up_to, by_role=by_role, tokens_by_role=tokens, by_tool=by_tool, failures=failures)

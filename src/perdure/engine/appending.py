@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import cast
 
 from perdure.domain.errors import Conflict, InvalidInput, LimitExceeded
@@ -54,8 +55,8 @@ def draft(message: NewMessage, *, limits: Limits, now: datetime, new_id: Callabl
     size = utf8_size(message.content, "`content`")
     tool_calls = _check_tool_calls(message)
     for call in tool_calls:
-        size += len(encode_json(call.arguments, f"arguments of tool call {call.id!r}", bytes_max=limits.message_bytes_max,
-                                limit="message_bytes_max"))
+        what = f"arguments of tool call {call.id!r:.80}"
+        size += len(encode_json(call.arguments, what, bytes_max=limits.message_bytes_max, limit="message_bytes_max"))
     if size > limits.message_bytes_max:
         raise LimitExceeded(
             f"the message is {size} bytes, more than `message_bytes_max` = {limits.message_bytes_max}; "
@@ -97,7 +98,9 @@ def _check_metadata(metadata: Mapping[str, Json] | None, limits: Limits) -> Mapp
 def _check_tool_calls(message: NewMessage) -> tuple[ToolCall, ...]:
     if message.tool_call_id is not None:
         if message.role != "tool":
-            raise InvalidInput(f"`tool_call_id` is set on a message of role {message.role!r}; only `tool` messages answer a call")
+            raise InvalidInput(
+                f"`tool_call_id` is set on a message of role {message.role!r}; only `tool` messages answer a call"
+            )
         check_id(message.tool_call_id, "tool_call_id", bytes_max=ID_BYTES_MAX)
     elif message.failed and message.role != "tool":
         raise InvalidInput(f"`failed` is set on a message of role {message.role!r}; only `tool` messages can fail")
@@ -169,10 +172,15 @@ class Placing:
             self._pair(message)
         self._keep(
             Session(
-                session.address, session.number, session.id, session.opened_at,
+                session.address,
+                session.number,
+                session.id,
+                session.opened_at,
                 # A message imported with an old time must not make the session look idle.
                 last_at := max(one.at, session.last_at),
-                self._end_of(session, given, last_at), seq, session.tokens + one.tokens,
+                self._end_of(session, given, last_at),
+                seq,
+                session.tokens + one.tokens,
             )
         )
         return message
@@ -275,7 +283,12 @@ def check_same(one: Draft, held: Message, address: Address) -> None:
 
 def tally_job(address: Address, session_number: int, due_at: datetime) -> NewJob:
     """The job that counts a session's new messages. One per session, however many messages arrive."""
-    # The key is a digest because three ids of full length would not fit into an index row.
-    name = "\x1f".join((address.agent, address.channel, str(session_number)))
     payload = {"agent": address.agent, "channel": address.channel, "session_number": session_number}
-    return NewJob(TALLY, hashlib.sha256(name.encode()).hexdigest()[:32], due_at, payload)
+    return NewJob(TALLY, _tally_key(address, session_number), due_at, payload)
+
+
+@lru_cache(maxsize=4096)
+def _tally_key(address: Address, session_number: int) -> str:
+    # A digest, because ids of full length would not fit into an index row.
+    name = "\x1f".join((address.agent, address.channel, str(session_number)))
+    return hashlib.sha256(name.encode()).hexdigest()[:32]

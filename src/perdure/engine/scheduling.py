@@ -30,7 +30,9 @@ def next_slot(repeat: str, now: datetime) -> datetime:
     try:
         return next(CronSim(repeat, now)).astimezone(UTC)
     except (CronSimError, StopIteration) as error:
-        raise InvalidInput(f"`repeat` = {repeat!r:.60} is neither `every:SECONDS` nor a cron line such as `*/30 * * * *`") from error
+        raise InvalidInput(
+            f"`repeat` = {repeat!r:.60} is neither `every:SECONDS` nor a cron line such as `*/30 * * * *`"
+        ) from error
 
 
 def _interval_s(repeat: str) -> float:

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar, cast
 
 from perdure.domain.errors import Conflict, Corrupt, PerdureError
-from perdure.domain.jobs import JOB_STATES, Job, JobState, QueueReport
+from perdure.domain.jobs import JOB_STATES, Claim, Job, JobState, QueueReport
 from perdure.domain.journal import Attribution, Operation
 from perdure.domain.messages import ROLES, CallState, Message, Role, Session, ToolCall
 from perdure.domain.scope import Address, MessageId, Owner, SessionId, ToolCallId
@@ -41,10 +41,29 @@ TABLES: dict[str, Table] = {
     "messages": Table(
         (*_PLACE, "seq", "id", "role", "content", "at_us", "tokens", "metadata", "tool_calls", "tool_call_id", "failed"), 6
     ),
-    "tool_calls": Table((*_OWNER, "agent", "channel", "call_id", "session_number", "name", "call_seq", "result_seq", "failed"), 6),
+    "tool_calls": Table(
+        (*_OWNER, "agent", "channel", "call_id", "session_number", "name", "call_seq", "result_seq", "failed"), 6
+    ),
     "jobs": Table(
-        (*_OWNER, "kind", "key", "state", "payload", "due_at_us", "attempts", "attempts_max", "fence", "again", "worker",
-         "repeat", "last_error", "runs", "failures", "created_at_us", "updated_at_us"),
+        (
+            *_OWNER,
+            "kind",
+            "key",
+            "state",
+            "payload",
+            "due_at_us",
+            "attempts",
+            "attempts_max",
+            "fence",
+            "again",
+            "worker",
+            "repeat",
+            "last_error",
+            "runs",
+            "failures",
+            "created_at_us",
+            "updated_at_us",
+        ),
         4,
     ),
     "owners": Table((*_OWNER, "operations"), 2),
@@ -68,7 +87,9 @@ def readable(table: str, reader: Callable[[AnyRow], T], row: AnyRow) -> T:
         return reader(row)
     except (ValueError, TypeError, KeyError, IndexError, OverflowError, PerdureError) as error:
         key = row[: TABLES[table].key]
-        raise Corrupt(f"row {key!r:.200} of table `{table}` cannot be read ({type(error).__name__}); run `perdure verify`") from error
+        raise Corrupt(
+            f"row {key!r:.200} of table `{table}` cannot be read ({type(error).__name__}); run `perdure verify`"
+        ) from error
 
 
 # -- sessions ----------------------------------------------------------------------------------------------------------
@@ -176,6 +197,12 @@ def _read_job(row: AnyRow) -> Job:
         again=bool(again), worker=worker, repeat=repeat, last_error=error, runs=runs, failures=failures,
         created_at=from_us(created), updated_at=from_us(updated),
     )  # fmt: skip
+
+
+def claim_values(claim: Claim, kinds: object) -> AnyRow:
+    """The parameters of the query `due_jobs`, with the kinds as the backend passes a list."""
+    space, user = (None, None) if claim.owner is None else (claim.owner.space, claim.owner.user)
+    return (to_us(claim.now), kinds, space, space, user, claim.limit)
 
 
 def to_queue_report(counts: Iterable[AnyRow], now: datetime) -> QueueReport:

@@ -94,7 +94,9 @@ def _check_header(header: Any, path: Path) -> None:
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise InvalidInput(f"{path} is not a perdure backup; choose a file made by `perdure backup`")
     if header.get("version") != FORMAT_VERSION:
-        raise InvalidInput(f"{path} has backup format {header.get('version')!r:.20}; this perdure reads {FORMAT_VERSION}; upgrade it")
+        raise InvalidInput(
+            f"{path} has backup format {header.get('version')!r:.20}; this perdure reads {FORMAT_VERSION}; upgrade it"
+        )
 
 
 def _tables(lines: Iterator[Any], progress: Progress | None) -> Iterator[tuple[str, Iterator[Row]]]:

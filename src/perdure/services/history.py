@@ -86,7 +86,9 @@ class History:
         if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
             raise InvalidInput(f"`limit` = {limit!r:.40} must be a whole number of at least 1")
         if limit > self.limits.page_rows_max:
-            raise LimitExceeded(f"`limit` = {limit} is more than `page_rows_max` = {self.limits.page_rows_max}; read page by page")
+            raise LimitExceeded(
+                f"`limit` = {limit} is more than `page_rows_max` = {self.limits.page_rows_max}; read page by page"
+            )
         return limit
 
     def _session(self, view: View, scope: Scope, session: str) -> Session:

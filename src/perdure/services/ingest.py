@@ -9,7 +9,7 @@ from datetime import timedelta
 from perdure.domain.errors import LimitExceeded
 from perdure.domain.limits import Limits
 from perdure.domain.messages import Message, NewMessage, Session
-from perdure.domain.scope import Address, Scope, SessionId, ToolCallId
+from perdure.domain.scope import MessageId, Scope, SessionId, ToolCallId
 from perdure.engine.appending import AppendPlan, Draft, Placing, draft, tally_job
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store, Tx
@@ -28,14 +28,23 @@ class Ingest:
         drafts: list[Draft] = []
         for message in messages:
             if len(drafts) >= self.limits.batch_messages_max:
-                raise LimitExceeded(f"the batch has more than `batch_messages_max` = {self.limits.batch_messages_max} messages; split it")
+                raise LimitExceeded(
+                    f"the batch has more than `batch_messages_max` = {self.limits.batch_messages_max} messages; split it"
+                )
             drafts.append(draft(message, limits=self.limits, now=now, new_id=self.clock.new_id))
         if not drafts:
             return []
         address, queue_max = scope.address, self.limits.queue_jobs_max
 
+        # Ids made here cannot be held yet, except when the work runs again after an answer was lost.
+        given = [one.id for one in drafts if one.message.id is not None]
+        runs = 0
+
         def work(tx: Tx) -> list[Message]:
-            plan = self._placed(tx, address, drafts)
+            nonlocal runs
+            runs += 1
+            suspects = given if runs == 1 else [one.id for one in drafts]
+            plan = self._placed(tx, scope, drafts, suspects)
             if plan.messages:
                 tx.put_sessions(plan.sessions.values())
                 tx.append(plan.messages)
@@ -47,24 +56,24 @@ class Ingest:
 
         return self.store.write(scope.owner, work)
 
-    def _placed(self, tx: Tx, address: Address, drafts: Sequence[Draft]) -> AppendPlan:
+    def _placed(self, tx: Tx, scope: Scope, drafts: Sequence[Draft], suspects: Sequence[MessageId]) -> AppendPlan:
+        address = scope.address
         # The session is read first: on stores with row locks, that is what keeps rivals out until we are done.
         latest = tx.latest_session(address)
+        held = tx.find_messages(suspects) if suspects else {}
         call_ids = [ToolCallId(one.message.tool_call_id) for one in drafts if one.message.tool_call_id is not None]
         call_ids += [call.id for one in drafts for call in one.tool_calls]
         calls = tx.find_calls(address, call_ids) if call_ids else {}
-        named: dict[str, Session] = {}
         wanted: set[SessionId | int] = {SessionId(one.message.session) for one in drafts if one.message.session is not None}
         wanted |= {call.session_number for call in calls.values()}
-        for name in sorted(wanted, key=str):
-            session = tx.find_session(address, name)
-            if session is not None:
-                named[session.id] = session
+        # In one order everywhere, so that two writers that lock the same sessions cannot block each other.
+        sessions = [tx.find_session(address, name) for name in sorted(wanted, key=str)]
+        named: dict[str, Session] = {session.id: session for session in sessions if session is not None}
         placing = Placing(
             address=address,
             idle=self.session_idle,
             new_id=self.clock.new_id,
-            held=tx.find_messages([one.id for one in drafts]),
+            held=held,
             latest=latest,
             named=named,
             open_calls=calls,

@@ -67,7 +67,9 @@ class Worker:
                     break
         return ProcessReport(**self._counts)
 
-    def run(self, stop: threading.Event, *, poll_s: float = POLL_S, report: Callable[[ProcessReport], None] | None = None) -> None:
+    def run(
+        self, stop: threading.Event, *, poll_s: float = POLL_S, report: Callable[[ProcessReport], None] | None = None
+    ) -> None:
         """Work until `stop` is set; the job in hand is finished first. A store that is away is waited for."""
         while not stop.is_set():
             try:

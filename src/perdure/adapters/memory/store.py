@@ -243,7 +243,9 @@ class MemoryStore:
             due = [
                 job
                 for job in self._jobs()
-                if job.due_at is not None and job.due_at <= claim.now and job.kind in claim.kinds
+                if job.due_at is not None
+                and job.due_at <= claim.now
+                and job.kind in claim.kinds
                 and claim.owner in (None, job.owner)
             ]
             due.sort(key=lambda job: (job.due_at, job.owner.space, job.owner.user, job.kind, job.key))

@@ -101,6 +101,9 @@ def connect(path: str, *, synchronous: str, patience: Callable[[int], bool]) -> 
     """A connection with every setting the store relies on."""
     connection = apsw.Connection(path, statementcachesize=128)
     connection.set_busy_handler(patience)
+    # With STAT4, which apsw's SQLite has, binding a value may compile the statement anew to see whether another plan suits
+    # that value better: 28 µs instead of 1.6 µs per look-up. Our plans must not depend on values.
+    connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
     # WAL is a property of the file; asking for it again costs nothing.
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute(f"PRAGMA synchronous = {synchronous}")

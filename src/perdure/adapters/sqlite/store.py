@@ -16,7 +16,8 @@ from perdure.adapters.sqlite import migrating
 from perdure.adapters.sqlite.connections import in_our_words, translated
 from perdure.adapters.sqlite.group import Ticket, WriterGroup
 from perdure.adapters.sqlite.pool import FORK_WAIT_S, Connections
-from perdure.adapters.sqlite.transaction import SQL, SqliteTx
+from perdure.adapters.sqlite.statements import SQL, SqliteStatements
+from perdure.adapters.sqltx import SqlTx
 from perdure.domain.errors import Conflict, InvalidInput, PerdureError, Unavailable
 from perdure.domain.jobs import Claim, Job, QueueReport, claimed
 from perdure.domain.reports import Finding, StoreDescription, StoreFile
@@ -70,12 +71,12 @@ class SqliteStore:
         with translated(), self._connections.reader() as connection:
             connection.execute("BEGIN")
             try:
-                return work(SqliteTx(connection, owner))
+                return work(SqlTx(SqliteStatements(connection), owner))
             finally:
                 connection.execute("ROLLBACK")
 
     def write(self, owner: Owner, work: Callable[[Tx], T], *, deadline_s: float | None = None) -> T:
-        return self._submit(lambda connection: work(SqliteTx(connection, owner)), deadline_s)
+        return self._submit(lambda connection: work(SqlTx(SqliteStatements(connection), owner)), deadline_s)
 
     def _submit(self, work: Callable[[apsw.Connection], T], deadline_s: float | None = None) -> T:
         ticket = Ticket(work)
@@ -103,46 +104,44 @@ class SqliteStore:
             raise
 
     def _commit_on(self, connection: apsw.Connection, batch: Sequence[Ticket]) -> None:
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            if len(batch) == 1:
-                self._run_alone(connection, batch[0])
-            else:
-                for ticket in batch:
-                    self._run_in_savepoint(connection, ticket)
-            if connection.in_transaction:
-                connection.execute("COMMIT")
-        finally:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
+        """One transaction for all. Savepoints would cost each ticket two statements, so a ticket that fails after having
+        written makes the others start over without it; that is rare, and work may always run again."""
+        runnable = list(batch)
+        while runnable:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                spoiler = self._run_until_spoiled(connection, runnable)
+                if spoiler is None:
+                    connection.execute("COMMIT")
+                    return
+                runnable.remove(spoiler)
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
 
-    def _run_alone(self, connection: apsw.Connection, ticket: Ticket) -> None:
-        try:
-            ticket.result = ticket.work(connection)
-        except apsw.Error:
-            raise
-        except Exception as error:  # the plugin edge: whatever the work raised belongs to its own caller
-            ticket.error = error
-            connection.execute("ROLLBACK")
-
-    def _run_in_savepoint(self, connection: apsw.Connection, ticket: Ticket) -> None:
-        connection.execute("SAVEPOINT work")
-        try:
-            ticket.result = ticket.work(connection)
-        except Exception as error:  # the plugin edge, as above
-            if not connection.in_transaction:
-                # SQLite gave up the whole transaction (disk full, I/O error): nobody's work in it survives.
-                raise
-            ticket.error = in_our_words(error) if isinstance(error, apsw.Error) else error
-            connection.execute("ROLLBACK TO work")
-        connection.execute("RELEASE work")
+    def _run_until_spoiled(self, connection: apsw.Connection, runnable: Sequence[Ticket]) -> Ticket | None:
+        """Run each ticket's work; the first one that failed and left changes behind, if any."""
+        for ticket in runnable:
+            changes = connection.total_changes()
+            ticket.error = None
+            try:
+                ticket.result = ticket.work(connection)
+            except apsw.Error as error:
+                if not connection.in_transaction:
+                    # SQLite gave up the whole transaction (disk full, I/O error): nobody's work in it survives.
+                    raise
+                ticket.error = in_our_words(error)
+            except Exception as error:  # the plugin edge: whatever the work raised belongs to its own caller
+                ticket.error = error
+            if ticket.error is not None and connection.total_changes() != changes:
+                return ticket
+        return None
 
     # -- jobs of all owners
 
     def claim(self, claim: Claim) -> list[Job]:
         def due(connection: apsw.Connection) -> list[Job]:
-            owner = (None, None) if claim.owner is None else (claim.owner.space, claim.owner.user)
-            found = connection.execute(SQL["due_jobs"], (to_us(claim.now), rows.dump(claim.kinds), claim.limit, *owner))
+            found = connection.execute(SQL["due_jobs"], rows.claim_values(claim, rows.dump(claim.kinds)))
             return [rows.to_job(row) for row in found.fetchall()]
 
         def take(connection: apsw.Connection) -> list[Job]:
@@ -203,7 +202,9 @@ class SqliteStore:
                 if not replace and any(
                     connection.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone() for table in rows.TABLES
                 ):
-                    raise Conflict(f"the store at {self._path} is not empty; choose a new one, or say that it is to be replaced")
+                    raise Conflict(
+                        f"the store at {self._path} is not empty; choose a new one, or say that it is to be replaced"
+                    )
                 counts = self._refill(connection, schema_version, tables)
                 connection.execute("COMMIT")
             finally:

@@ -3,6 +3,14 @@
 -- name: find_job
 SELECT * FROM jobs WHERE space = ?1 AND user_id = ?2 AND kind = ?3 AND key = ?4;
 
+-- name: job_waits
+SELECT 1 FROM jobs
+WHERE space = ?1 AND user_id = ?2 AND kind = ?3 AND key = ?4
+  AND state = 'ready' AND repeat IS NULL AND (attempts > 0 OR due_at_us <= ?5);
+
+-- name: insert_job
+INSERT INTO jobs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
 -- name: put_job
 INSERT INTO jobs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (space, user_id, kind, key) DO UPDATE SET
@@ -17,7 +25,7 @@ SELECT count(*) FROM (
 );
 
 -- name: list_jobs
-SELECT * FROM jobs WHERE space = ?1 AND user_id = ?2 AND (?3 IS NULL OR state = ?3) ORDER BY kind, key LIMIT ?4;
+SELECT * FROM jobs WHERE space = ?1 AND user_id = ?2 AND (?3 IS NULL OR state = ?4) ORDER BY kind, key LIMIT ?5;
 
 -- name: remove_jobs
 DELETE FROM jobs WHERE space = ?1 AND user_id = ?2 AND state = 'done' AND updated_at_us < ?3;
@@ -25,8 +33,8 @@ DELETE FROM jobs WHERE space = ?1 AND user_id = ?2 AND state = 'done' AND update
 -- name: due_jobs
 SELECT * FROM jobs
 WHERE due_at_us <= ?1 AND kind IN (SELECT value FROM json_each(?2))
-  AND (?4 IS NULL OR (space = ?4 AND user_id = ?5))
-ORDER BY due_at_us, space, user_id, kind, key LIMIT ?3;
+  AND (?3 IS NULL OR (space = ?4 AND user_id = ?5))
+ORDER BY due_at_us, space, user_id, kind, key LIMIT ?6;
 
 -- name: count_jobs
 SELECT state, count(*), min(due_at_us) FROM jobs GROUP BY state;

@@ -48,11 +48,12 @@ SELECT * FROM sessions
 WHERE space = ?1 AND user_id = ?2 AND session_number < ?3
 ORDER BY session_number DESC, agent, channel LIMIT ?4;
 
--- name: put_session
-INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT (space, user_id, agent, channel, session_number) DO UPDATE SET
-    last_at_us = excluded.last_at_us, ended_at_us = excluded.ended_at_us,
-    messages = excluded.messages, tokens = excluded.tokens;
+-- name: update_session
+UPDATE sessions SET last_at_us = ?, ended_at_us = ?, messages = ?, tokens = ?
+WHERE space = ? AND user_id = ? AND agent = ? AND channel = ? AND session_number = ? AND session = ?;
+
+-- name: insert_session
+INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: find_calls
 SELECT * FROM tool_calls

@@ -1,16 +1,15 @@
-"""One owner's rows in SQLite. Each method is a query and a mapping; what things mean is decided elsewhere."""
+"""One owner's rows in a SQL database: each method is a named query and a mapping.
+
+The two databases differ in how a statement is run, not in which statement is: that difference is `Statements`, and this
+is the one `Tx` on top of it. What things mean is decided in `domain`.
+"""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
-import apsw
-
-from perdure.adapters.sqlfiles import queries
-from perdure.domain.errors import Conflict
 from perdure.domain.jobs import (
     Job,
     JobState,
@@ -31,17 +30,35 @@ from perdure.domain.tally import Tally
 from perdure.domain.times import to_us
 from perdure.ports import rows
 
-SQL = queries("perdure.adapters.sqlite")
 MAX_INTEGER = 2**63 - 1
 
 
-class SqliteTx:
-    """A `Tx` on a connection that is inside a transaction."""
+class Statements(Protocol):
+    """Running named queries on a connection that is inside a transaction."""
 
-    __slots__ = ("_connection", "_owner", "_prefix")
+    def all(self, name: str, values: tuple[Any, ...]) -> list[rows.AnyRow]:
+        """Every row of the query."""
 
-    def __init__(self, connection: apsw.Connection, owner: Owner) -> None:
-        self._connection = connection
+    def change(self, name: str, values: tuple[Any, ...]) -> int:
+        """Run it; how many rows it changed."""
+
+    def put(self, name: str, many: Sequence[rows.AnyRow]) -> None:
+        """Run it for each row. What a constraint refuses is a `Conflict`."""
+
+    def array(self, values: Sequence[str]) -> Any:
+        """A list as one parameter."""
+
+    def locked(self, name: str) -> str:
+        """The variant of a look-up that keeps rivals off the row; the same one where the transaction does that anyway."""
+
+
+class SqlTx:
+    """A `View`, and a `Tx` if its statements may write."""
+
+    __slots__ = ("_owner", "_prefix", "_run")
+
+    def __init__(self, run: Statements, owner: Owner) -> None:
+        self._run = run
         self._owner = owner
         self._prefix = (owner.space, owner.user)
 
@@ -51,7 +68,7 @@ class SqliteTx:
         if len(ids) == 1:
             found = self._all("find_message", ids[0])
         else:
-            found = self._all("find_messages", json.dumps(ids, ensure_ascii=False))
+            found = self._all("find_messages", self._run.array(ids))
         return {message.id: message for message in map(rows.to_message, found)}
 
     def list_messages(self, query: MessageQuery) -> list[Message]:
@@ -65,11 +82,11 @@ class SqliteTx:
         return messages if query.after is not None else messages[::-1]
 
     def latest_session(self, address: Address) -> Session | None:
-        return self._session("latest_session", address.agent, address.channel)
+        return self._session(self._run.locked("latest_session"), address.agent, address.channel)
 
     def find_session(self, address: Address, session: SessionId | int) -> Session | None:
         name = "find_session_number" if isinstance(session, int) else "find_session"
-        return self._session(name, address.agent, address.channel, session)
+        return self._session(self._run.locked(name), address.agent, address.channel, session)
 
     def list_sessions(self, address: Address | None, *, limit: int, before: int | None = None) -> list[Session]:
         top = MAX_INTEGER if before is None else before
@@ -80,28 +97,34 @@ class SqliteTx:
         return [rows.to_session(row) for row in found]
 
     def find_calls(self, address: Address, ids: Sequence[ToolCallId]) -> dict[ToolCallId, CallState]:
-        found = self._all("find_calls", address.agent, address.channel, json.dumps(ids, ensure_ascii=False))
+        found = self._all("find_calls", address.agent, address.channel, self._run.array(ids))
         return {call.id: call for call in map(rows.to_call, found)}
 
     def put_sessions(self, sessions: Iterable[Session]) -> None:
-        self._put("put_session", [rows.session_row(self._owner, session) for session in sessions])
+        for session in sessions:
+            row = rows.session_row(self._owner, session)
+            if self._run.change("update_session", row[7:] + row[:6]) == 0:
+                self._run.put("insert_session", [row])
 
     def append(self, messages: Sequence[Message]) -> None:
-        self._put("insert_message", [rows.message_row(self._owner, message) for message in messages])
+        self._run.put("insert_message", [rows.message_row(self._owner, message) for message in messages])
 
     def put_calls(self, address: Address, calls: Iterable[CallState]) -> None:
-        self._put("put_call", [rows.call_row(self._owner, address, call) for call in calls])
+        self._run.put("put_call", [rows.call_row(self._owner, address, call) for call in calls])
 
     # -- jobs
 
     def find_job(self, kind: str, key: str) -> Job | None:
-        found = self._one("find_job", kind, key)
+        found = self._one(self._run.locked("find_job"), kind, key)
         return None if found is None else rows.to_job(found)
 
     def list_jobs(self, state: JobState | None, *, limit: int) -> list[Job]:
-        return [rows.to_job(row) for row in self._all("list_jobs", state, limit)]
+        return [rows.to_job(row) for row in self._all("list_jobs", state, state, limit)]
 
     def enqueue(self, job: NewJob, *, now: datetime, queue_max: int) -> bool:
+        if job.repeat is None and self._one("job_waits", job.kind, job.key, to_us(job.due_at)):
+            # The common case of `requeued`: one more message for a session whose job has not run yet.
+            return False
         held = self.find_job(job.kind, job.key)
         if held is not None:
             changed = requeued(held, job, now)
@@ -111,7 +134,7 @@ class SqliteTx:
         [(waiting,)] = self._all("count_open_jobs", queue_max)
         if waiting >= queue_max:
             raise queue_full(waiting)
-        self._put_job(new_job(self._owner, job, now))
+        self._run.put("insert_job", [rows.job_row(new_job(self._owner, job, now))])
         return True
 
     def settle(self, job: Job, settlement: Settlement, *, now: datetime) -> bool:
@@ -128,10 +151,9 @@ class SqliteTx:
         return True
 
     def remove_jobs(self, *, done_before: datetime) -> int:
-        self._all("remove_jobs", to_us(done_before))
-        return self._connection.changes()
+        return self._run.change("remove_jobs", (*self._prefix, to_us(done_before)))
 
-    def _under_lease(self, job: Job, change: Any) -> bool:
+    def _under_lease(self, job: Job, change: Callable[[Job], Job]) -> bool:
         held = self.find_job(job.kind, job.key)
         if held is None or not holds_lease(held, job):
             return False
@@ -139,7 +161,7 @@ class SqliteTx:
         return True
 
     def _put_job(self, job: Job) -> None:
-        self._put("put_job", [rows.job_row(job)])
+        self._run.put("put_job", [rows.job_row(job)])
 
     # -- derived rows and their journal
 
@@ -154,8 +176,8 @@ class SqliteTx:
     def put_tally(self, tally: Tally, *, by: Attribution) -> None:
         held = self.find_tally(tally.address, tally.session_number)
         operation = rows.tally_operation(self._next_operation(), held, tally, by)
-        self._put("insert_operation", [rows.operation_row(self._owner, operation)])
-        self._put("put_tally", [rows.tally_row(self._owner, tally, operation.seq)])
+        self._run.put("insert_operation", [rows.operation_row(self._owner, operation)])
+        self._run.put("put_tally", [rows.tally_row(self._owner, tally, operation.seq)])
 
     def _next_operation(self) -> int:
         [(seq,)] = self._all("next_operation")
@@ -168,16 +190,8 @@ class SqliteTx:
         return None if found is None else rows.to_session(found)
 
     def _all(self, name: str, *values: Any) -> list[rows.AnyRow]:
-        return self._connection.execute(SQL[name], self._prefix + values).fetchall()
+        return self._run.all(name, self._prefix + values)
 
     def _one(self, name: str, *values: Any) -> rows.AnyRow | None:
-        return self._connection.execute(SQL[name], self._prefix + values).fetchone()
-
-    def _put(self, name: str, many: list[rows.AnyRow]) -> None:
-        try:
-            if len(many) == 1:
-                self._connection.execute(SQL[name], many[0])
-            elif many:
-                self._connection.executemany(SQL[name], many)
-        except apsw.ConstraintError as error:
-            raise Conflict(f"another row holds that place or id ({error}); read again, then decide") from error
+        found = self._run.all(name, self._prefix + values)
+        return found[0] if found else None

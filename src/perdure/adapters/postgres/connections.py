@@ -1,0 +1,107 @@
+"""Connections with a deadline, and the driver's errors in our words."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+import psycopg
+import psycopg_pool
+from psycopg import errors
+from psycopg.abc import PQGen
+
+from perdure.domain.errors import Conflict, Corrupt, InvalidInput, PerdureError, Unavailable, Unsupported
+
+RV = TypeVar("RV")
+
+GONE = "PostgreSQL cannot be reached, or ended the connection; check that it runs, then try again"
+REPORT = "perdure and PostgreSQL disagree; please report this"
+
+# By the nearest class in an error's ancestry. A test fails on a driver error that ends at none of these.
+MEANING: dict[type[Exception], tuple[type[PerdureError], str]] = {
+    psycopg.OperationalError: (Unavailable, GONE),
+    psycopg.InterfaceError: (Unavailable, GONE),
+    psycopg.IntegrityError: (Conflict, "another row holds that place or id; read again, then decide"),
+    psycopg.DataError: (InvalidInput, "PostgreSQL cannot hold a value of the call; check its size and characters"),
+    psycopg.NotSupportedError: (Unsupported, "this PostgreSQL cannot do that"),
+    psycopg.ProgrammingError: (PerdureError, REPORT),
+    psycopg.InternalError: (PerdureError, REPORT),
+    psycopg.DatabaseError: (PerdureError, REPORT),
+    psycopg.Error: (PerdureError, REPORT),
+    psycopg.Warning: (PerdureError, REPORT),
+    errors.InsufficientPrivilege: (
+        Unavailable,
+        "the role lacks a privilege; see docs/how-to/postgresql.md for the grants it needs",
+    ),
+    errors.InvalidPassword: (Unavailable, "PostgreSQL refused the password; correct it in the URL"),
+    errors.InvalidAuthorizationSpecification: (Unavailable, "PostgreSQL refused the role; correct it in the URL"),
+    errors.InvalidCatalogName: (Unavailable, "the database does not exist; create it, or correct the URL"),
+    errors.DiskFull: (Unavailable, "the database's disk is full; free some space, then try again"),
+    errors.TooManyConnections: (Unavailable, "PostgreSQL has no connection left; lower `postgres_pool_max` or raise its limit"),
+    errors.QueryCanceled: (Unavailable, "PostgreSQL cancelled the statement; try again"),
+    errors.SerializationFailure: (Unavailable, "another transaction came first, again and again; try again"),
+    errors.DeadlockDetected: (Unavailable, "two transactions waited for each other, again and again; try again"),
+    errors.LockNotAvailable: (Unavailable, "the row is locked by another transaction; try again"),
+    errors.ReadOnlySqlTransaction: (Unavailable, "this PostgreSQL is read-only, perhaps a replica; use the primary"),
+    errors.DataCorrupted: (Corrupt, "PostgreSQL reports damaged data; stop, restore a backup"),
+    errors.IndexCorrupted: (Corrupt, "PostgreSQL reports a damaged index; REINDEX, then run `perdure verify`"),
+}
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Everything the driver raises inside leaves as one of our errors, with the cause kept."""
+    try:
+        yield
+    except psycopg.Error as error:
+        raise in_our_words(error) from error
+
+
+def in_our_words(error: psycopg.Error) -> PerdureError:
+    if isinstance(error, DeadlineExceeded):
+        return Unavailable(
+            f"PostgreSQL did not answer within {error.seconds:.1f} s; check the network and its load, then try again"
+        )
+    if isinstance(error, psycopg_pool.PoolTimeout):
+        return Unavailable(f"no connection to PostgreSQL could be had in time; {GONE}")
+    if isinstance(error, psycopg_pool.PoolClosed):
+        return Unavailable("the store is closed; open it again")
+    kind, words = next(MEANING[one] for one in type(error).__mro__ if one in MEANING)
+    state = f" (SQLSTATE {error.sqlstate})" if error.sqlstate else ""
+    # The server's own message may quote a row, so only its code goes out; the cause keeps the rest.
+    return kind(f"{words}{state}")
+
+
+class DeadlineExceeded(psycopg.OperationalError):
+    """The server said nothing for too long. The connection is closed: what it was doing is unknown."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__("deadline exceeded")
+        self.seconds = seconds
+
+
+class DeadlineConnection(psycopg.Connection[tuple[object, ...]]):
+    """A connection whose every wait ends at `until`: no server-side setting helps when the network swallows packets."""
+
+    until: float | None = None
+    allowed_s: float = 0.0
+
+    def allow(self, seconds: float) -> None:
+        self.allowed_s = seconds
+        self.until = time.monotonic() + seconds
+
+    def wait(self, gen: PQGen[RV], interval: float = 0.1, timeout: float | None = None) -> RV:
+        if self.until is None:
+            return super().wait(gen, interval, timeout)
+        remaining = self.until - time.monotonic()
+        if timeout is not None and timeout < remaining:
+            return super().wait(gen, interval, timeout)
+        try:
+            if remaining <= 0:
+                raise errors._WaitTimeout("deadline passed")
+            return super().wait(gen, interval, remaining)
+        except errors._WaitTimeout as error:
+            self.pgconn.finish()
+            raise DeadlineExceeded(self.allowed_s) from error

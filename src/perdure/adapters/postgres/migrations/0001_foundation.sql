@@ -1,0 +1,178 @@
+-- Messages and sessions are canonical: appended, never edited. Everything else can be remade from them or will end.
+-- Every key starts with (space, user_id): nothing is found without its owner, and the tables can be distributed by user.
+-- Text is compared by code point, as everywhere in perdure.
+
+CREATE TABLE sessions (
+    space text COLLATE "C" NOT NULL,
+    user_id text COLLATE "C" NOT NULL,
+    agent text COLLATE "C" NOT NULL,
+    channel text COLLATE "C" NOT NULL,
+    session_number bigint NOT NULL CHECK (session_number >= 1),
+    session text COLLATE "C" NOT NULL,
+    opened_at_us bigint NOT NULL,
+    last_at_us bigint NOT NULL,
+    ended_at_us bigint,
+    messages bigint NOT NULL CHECK (messages >= 0),
+    tokens bigint NOT NULL CHECK (tokens >= 0),
+    PRIMARY KEY (space, user_id, agent, channel, session_number),
+    UNIQUE (space, user_id, agent, channel, session)
+);
+
+CREATE TABLE messages (
+    space text COLLATE "C" NOT NULL,
+    user_id text COLLATE "C" NOT NULL,
+    agent text COLLATE "C" NOT NULL,
+    channel text COLLATE "C" NOT NULL,
+    session_number bigint NOT NULL,
+    seq bigint NOT NULL CHECK (seq >= 1),
+    id text COLLATE "C" NOT NULL,
+    role text COLLATE "C" NOT NULL CHECK (role IN ('user', 'assistant', 'tool', 'system')),
+    content text COLLATE "C" NOT NULL,
+    at_us bigint NOT NULL,
+    tokens bigint NOT NULL CHECK (tokens >= 0),
+    metadata text COLLATE "C",
+    tool_calls text COLLATE "C",
+    tool_call_id text COLLATE "C",
+    failed bigint NOT NULL CHECK (failed IN (0, 1)),
+    PRIMARY KEY (space, user_id, agent, channel, session_number, seq),
+    UNIQUE (space, user_id, id),
+    FOREIGN KEY (space, user_id, agent, channel, session_number)
+        REFERENCES sessions (space, user_id, agent, channel, session_number)
+);
+
+CREATE TABLE tool_calls (
+    space text COLLATE "C" NOT NULL,
+    user_id text COLLATE "C" NOT NULL,
+    agent text COLLATE "C" NOT NULL,
+    channel text COLLATE "C" NOT NULL,
+    call_id text COLLATE "C" NOT NULL,
+    session_number bigint NOT NULL,
+    name text COLLATE "C" NOT NULL,
+    call_seq bigint NOT NULL,
+    result_seq bigint CHECK (result_seq > call_seq),
+    failed bigint NOT NULL CHECK (failed IN (0, 1)),
+    PRIMARY KEY (space, user_id, agent, channel, call_id, session_number),
+    FOREIGN KEY (space, user_id, agent, channel, session_number, call_seq)
+        REFERENCES messages (space, user_id, agent, channel, session_number, seq),
+    FOREIGN KEY (space, user_id, agent, channel, session_number, result_seq)
+        REFERENCES messages (space, user_id, agent, channel, session_number, seq)
+);
+
+CREATE TABLE jobs (
+    space text COLLATE "C" NOT NULL,
+    user_id text COLLATE "C" NOT NULL,
+    kind text COLLATE "C" NOT NULL,
+    key text COLLATE "C" NOT NULL,
+    state text COLLATE "C" NOT NULL CHECK (state IN ('ready', 'running', 'done', 'dead')),
+    payload text COLLATE "C" NOT NULL,
+    due_at_us bigint,
+    attempts bigint NOT NULL,
+    attempts_max bigint NOT NULL,
+    fence bigint NOT NULL,
+    again bigint NOT NULL CHECK (again IN (0, 1)),
+    worker text COLLATE "C",
+    repeat text COLLATE "C",
+    last_error text COLLATE "C",
+    runs bigint NOT NULL,
+    failures bigint NOT NULL,
+    created_at_us bigint NOT NULL,
+    updated_at_us bigint NOT NULL,
+    PRIMARY KEY (space, user_id, kind, key),
+    CHECK ((due_at_us IS NULL) = (state IN ('done', 'dead')))
+);
+
+-- The one index that does not start with an owner: the worker looks for due work of everybody. No call of a user reads it.
+CREATE INDEX jobs_due ON jobs (due_at_us) WHERE due_at_us IS NOT NULL;
+
+-- Bounds the count of a user's open jobs.
+CREATE INDEX jobs_open ON jobs (space, user_id) WHERE due_at_us IS NOT NULL;
+
+CREATE TABLE owners (
+    space text COLLATE "C" NOT NULL,
+    user_id text COLLATE "C" NOT NULL,
+    operations bigint NOT NULL CHECK (operations >= 0),
+    PRIMARY KEY (space, user_id)
+);
+
+CREATE TABLE operations (
+    space text COLLATE "C" NOT NULL,
+    user_id text COLLATE "C" NOT NULL,
+    seq bigint NOT NULL CHECK (seq >= 1),
+    at_us bigint NOT NULL,
+    actor text COLLATE "C" NOT NULL,
+    action text COLLATE "C" NOT NULL,
+    kind text COLLATE "C" NOT NULL,
+    key text COLLATE "C" NOT NULL,
+    before text COLLATE "C",
+    after text COLLATE "C",
+    why text COLLATE "C" NOT NULL,
+    PRIMARY KEY (space, user_id, seq),
+    FOREIGN KEY (space, user_id) REFERENCES owners (space, user_id)
+);
+
+CREATE TABLE tallies (
+    space text COLLATE "C" NOT NULL,
+    user_id text COLLATE "C" NOT NULL,
+    agent text COLLATE "C" NOT NULL,
+    channel text COLLATE "C" NOT NULL,
+    session_number bigint NOT NULL,
+    up_to_seq bigint NOT NULL CHECK (up_to_seq >= 0),
+    body text COLLATE "C" NOT NULL,
+    operation bigint NOT NULL,
+    PRIMARY KEY (space, user_id, agent, channel, session_number),
+    FOREIGN KEY (space, user_id, agent, channel, session_number)
+        REFERENCES sessions (space, user_id, agent, channel, session_number),
+    FOREIGN KEY (space, user_id, operation) REFERENCES operations (space, user_id, seq)
+);
+
+-- The database refuses rows of other owners even if a condition of ours were missing. Each transaction says whose it is;
+-- `perdure.everyone` is switched on by the few calls that concern the whole store: claiming jobs, verification, backup.
+
+ALTER TABLE sessions ENABLE ROW LEVEL SECURITY;
+ALTER TABLE sessions FORCE ROW LEVEL SECURITY;
+CREATE POLICY own_rows ON sessions USING (
+    (space = current_setting('perdure.space', true) AND user_id = current_setting('perdure.user', true))
+    OR current_setting('perdure.everyone', true) = 'on'
+);
+
+ALTER TABLE messages ENABLE ROW LEVEL SECURITY;
+ALTER TABLE messages FORCE ROW LEVEL SECURITY;
+CREATE POLICY own_rows ON messages USING (
+    (space = current_setting('perdure.space', true) AND user_id = current_setting('perdure.user', true))
+    OR current_setting('perdure.everyone', true) = 'on'
+);
+
+ALTER TABLE tool_calls ENABLE ROW LEVEL SECURITY;
+ALTER TABLE tool_calls FORCE ROW LEVEL SECURITY;
+CREATE POLICY own_rows ON tool_calls USING (
+    (space = current_setting('perdure.space', true) AND user_id = current_setting('perdure.user', true))
+    OR current_setting('perdure.everyone', true) = 'on'
+);
+
+ALTER TABLE jobs ENABLE ROW LEVEL SECURITY;
+ALTER TABLE jobs FORCE ROW LEVEL SECURITY;
+CREATE POLICY own_rows ON jobs USING (
+    (space = current_setting('perdure.space', true) AND user_id = current_setting('perdure.user', true))
+    OR current_setting('perdure.everyone', true) = 'on'
+);
+
+ALTER TABLE owners ENABLE ROW LEVEL SECURITY;
+ALTER TABLE owners FORCE ROW LEVEL SECURITY;
+CREATE POLICY own_rows ON owners USING (
+    (space = current_setting('perdure.space', true) AND user_id = current_setting('perdure.user', true))
+    OR current_setting('perdure.everyone', true) = 'on'
+);
+
+ALTER TABLE operations ENABLE ROW LEVEL SECURITY;
+ALTER TABLE operations FORCE ROW LEVEL SECURITY;
+CREATE POLICY own_rows ON operations USING (
+    (space = current_setting('perdure.space', true) AND user_id = current_setting('perdure.user', true))
+    OR current_setting('perdure.everyone', true) = 'on'
+);
+
+ALTER TABLE tallies ENABLE ROW LEVEL SECURITY;
+ALTER TABLE tallies FORCE ROW LEVEL SECURITY;
+CREATE POLICY own_rows ON tallies USING (
+    (space = current_setting('perdure.space', true) AND user_id = current_setting('perdure.user', true))
+    OR current_setting('perdure.everyone', true) = 'on'
+);

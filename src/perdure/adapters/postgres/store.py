@@ -1,0 +1,340 @@
+"""The `Store` on PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from importlib.metadata import version
+from typing import Any, TypeVar
+
+import psycopg
+import stamina
+from psycopg import Cursor, errors, sql
+from psycopg.conninfo import conninfo_to_dict
+from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
+
+from perdure.adapters.forking import immortalise, watch_forks
+from perdure.adapters.postgres import migrating
+from perdure.adapters.postgres.connections import DeadlineConnection, DeadlineExceeded, translated
+from perdure.adapters.postgres.statements import SQL, PostgresStatements
+from perdure.adapters.sqlfiles import migrations, schema as schema_sql
+from perdure.adapters.sqltx import SqlTx
+from perdure.domain.errors import Conflict, Unavailable
+from perdure.domain.jobs import Claim, Job, QueueReport, claimed
+from perdure.domain.reports import Finding, StoreDescription, StoreFile
+from perdure.domain.scope import Owner
+from perdure.domain.times import to_us
+from perdure.ports import rows
+from perdure.ports.store import Features, Row, Tx, View
+
+T = TypeVar("T")
+PACKAGE = "perdure.adapters.postgres"
+TRIES_MAX = 8
+FETCH_ROWS = 2_000
+MAINTENANCE_S = 3_600.0
+WRITE = "BEGIN"
+READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+
+
+def _again(error: Exception) -> bool:
+    """Whether running the same work once more can succeed. It may: every write carries its own ids."""
+    if isinstance(error, DeadlineExceeded | PoolTimeout | PoolClosed):
+        return False
+    rivals = (errors.UniqueViolation, errors.ForeignKeyViolation, errors.SerializationFailure, errors.DeadlockDetected)
+    lost = isinstance(error, psycopg.OperationalError) and error.sqlstate in (None, "57P01", "57P02", "08006", "08003")
+    return isinstance(error, rivals) or lost
+
+
+class PostgresSnapshot:
+    def __init__(self, connection: DeadlineConnection, schema_version: int, deadline_s: float) -> None:
+        self.schema_version = schema_version
+        self._connection = connection
+        self._deadline_s = deadline_s
+
+    def rows(self, table: str) -> Iterator[Row]:
+        spec = rows.TABLES[table]
+        columns = ", ".join(spec.columns)
+        order = ", ".join(spec.columns[: spec.key])
+        self._connection.allow(self._deadline_s)
+        with translated(), self._connection.cursor(name=f"rows_of_{table}") as cursor:
+            cursor.execute(f"SELECT {columns} FROM {table} ORDER BY {order}".encode())
+            while page := cursor.fetchmany(FETCH_ROWS):
+                yield from page  # type: ignore[misc] # what the columns hold is stated in ports.rows
+                self._connection.allow(self._deadline_s)
+
+
+class PostgresStore:
+    """Works under a role that row-level security binds, whatever role the URL logs in as."""
+
+    features = Features(durable=True, shared=True, row_security=True)
+
+    def __init__(self, url: str, *, schema: str = "perdure", pool_max: int = 10, deadline_s: float = 30.0) -> None:
+        self._url = url
+        self._schema = schema
+        self._pool_max = pool_max
+        self._deadline_s = deadline_s
+        self._known = migrations(PACKAGE)
+        self._degraded: tuple[str, ...] = ()
+        with translated(), self._own_connection() as connection, connection.cursor() as cursor:
+            migrating.migrate(cursor, schema, self._known, schema_sql(PACKAGE))
+            self._role = self._find_role(cursor)
+            self._note_durability(cursor)
+        self._pool = self._new_pool()
+        watch_forks(self)
+
+    def _find_role(self, cursor: Cursor[Any]) -> str | None:
+        try:
+            return migrating.app_role(cursor, self._schema)
+        except errors.InsufficientPrivilege:
+            self._degraded += ("row-level security: the login role is exempt from it and may not create another role",)
+            return None
+
+    def _note_durability(self, cursor: Cursor[Any]) -> None:
+        for setting in ("fsync", "synchronous_commit"):
+            [(value,)] = cursor.execute(f"SHOW {setting}".encode()).fetchall()
+            if value == "off":
+                self._degraded += (f"durability: PostgreSQL's `{setting}` is off",)
+
+    def _new_pool(self) -> ConnectionPool[DeadlineConnection]:
+        pool = ConnectionPool(
+            self._url,
+            connection_class=DeadlineConnection,
+            kwargs=self._connect_options(),
+            min_size=1,
+            max_size=self._pool_max,
+            timeout=self._deadline_s,
+            configure=self._configure,
+            check=None,
+            open=False,
+            name="perdure",
+        )
+        pool.open()
+        return pool
+
+    def _connect_options(self) -> dict[str, Any]:
+        # libpq counts whole seconds and takes less than two as two.
+        return {"autocommit": True, "connect_timeout": max(2, int(self._deadline_s)), "application_name": "perdure"}
+
+    def _configure(self, connection: DeadlineConnection) -> None:
+        connection.allow(self._deadline_s)
+        connection.execute(sql.SQL("SET search_path TO {}").format(sql.Identifier(self._schema)))
+        if self._role is not None:
+            connection.execute(sql.SQL("SET ROLE {}").format(sql.Identifier(self._role)))
+
+    # -- transactions
+
+    def read(self, owner: Owner, work: Callable[[View], T], *, deadline_s: float | None = None) -> T:
+        def run(cursor: Cursor[Any]) -> T:
+            return work(SqlTx(PostgresStatements(cursor, writing=False), owner))
+
+        return self._transact(READ, owner, run, deadline_s)
+
+    def write(self, owner: Owner, work: Callable[[Tx], T], *, deadline_s: float | None = None) -> T:
+        def run(cursor: Cursor[Any]) -> T:
+            return work(SqlTx(PostgresStatements(cursor, writing=True), owner))
+
+        return self._transact(WRITE, owner, run, deadline_s)
+
+    def _transact(
+        self, begin: str, owner: Owner | None, work: Callable[[Cursor[Any]], T], deadline_s: float | None = None
+    ) -> T:
+        """Run `work` for one owner, or for everyone if None; again if a rival or the network was in the way."""
+        seconds = self._deadline_s if deadline_s is None else deadline_s
+        retrying = stamina.retry_context(
+            on=_again, attempts=TRIES_MAX, timeout=seconds, wait_initial=0.002, wait_max=0.2, wait_jitter=0.02
+        )
+        with translated():
+            for attempt in retrying:
+                with attempt:
+                    return self._transact_once(begin, owner, work, seconds)
+        raise Unavailable("PostgreSQL gave no answer; try again")  # retry_context raises before this
+
+    def _transact_once(self, begin: str, owner: Owner | None, work: Callable[[Cursor[Any]], T], seconds: float) -> T:
+        with self._pool.connection(timeout=seconds) as connection, connection.cursor() as cursor:
+            connection.allow(seconds)
+            try:
+                with connection.pipeline():
+                    cursor.execute(begin.encode())
+                    cursor.execute(*_whose(owner))
+                result = work(cursor)
+                cursor.execute("COMMIT")
+                return result
+            except BaseException:
+                if not connection.closed:
+                    connection.rollback()
+                raise
+
+    # -- jobs of all owners
+
+    def claim(self, claim: Claim) -> list[Job]:
+        def work(cursor: Cursor[Any]) -> list[Job]:
+            found = cursor.execute(SQL["due_jobs"], rows.claim_values(claim, list(claim.kinds))).fetchall()
+            jobs = [claimed(rows.to_job(row), claim) for row in found]
+            if jobs:
+                cursor.executemany(SQL["put_job"], [rows.job_row(job) for job in jobs])
+            return jobs
+
+        return self._transact(WRITE, None, work)
+
+    def queue(self, now: datetime) -> QueueReport:
+        return self._transact(
+            READ, None, lambda cursor: rows.to_queue_report(cursor.execute(SQL["count_jobs"]).fetchall(), now)
+        )
+
+    def list_dead(self, *, limit: int) -> list[Job]:
+        def work(cursor: Cursor[Any]) -> list[Job]:
+            return [rows.to_job(row) for row in cursor.execute(SQL["list_dead"], (limit,)).fetchall()]
+
+        return self._transact(READ, None, work)
+
+    def remove_done(self, *, before: datetime) -> int:
+        return self._transact(WRITE, None, lambda cursor: cursor.execute(SQL["remove_done"], (to_us(before),)).rowcount)
+
+    # -- the store as a whole
+
+    def erase(self, owner: Owner) -> int:
+        def work(cursor: Cursor[Any]) -> int:
+            removed = 0
+            for table in reversed(rows.TABLES):
+                query = f"DELETE FROM {table} WHERE space = %s AND user_id = %s"
+                removed += cursor.execute(query.encode(), (owner.space, owner.user)).rowcount
+            return removed
+
+        return self._transact(WRITE, owner, work)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[PostgresSnapshot]:
+        with translated(), self._pool.connection() as connection:
+            connection.allow(self._deadline_s)
+            with connection.cursor() as cursor:
+                cursor.execute(READ)
+                cursor.execute(*_whose(None))
+                version = len(migrating.applied(cursor, self._schema))
+            try:
+                yield PostgresSnapshot(connection, version, self._deadline_s)
+            finally:
+                if not connection.closed:
+                    connection.allow(self._deadline_s)
+                    connection.rollback()
+
+    def restore(self, schema_version: int, tables: Iterable[tuple[str, Iterator[Row]]], *, replace: bool) -> Mapping[str, int]:
+        if schema_version > len(self._known):
+            raise Conflict(
+                f"the backup has schema version {schema_version}, but this perdure knows {len(self._known)} at most; upgrade perdure"
+            )
+        with translated(), self._own_connection() as connection, connection.cursor() as cursor, connection.transaction():
+            cursor.execute("SELECT pg_advisory_xact_lock(%s)", (migrating.LOCK,))
+            cursor.execute(*_whose(None))
+            if not replace:
+                for table in rows.TABLES:
+                    if cursor.execute(f"SELECT 1 FROM {table} LIMIT 1".encode()).fetchone() is not None:
+                        raise Conflict("the store is not empty; choose a new one, or say that it is to be replaced")
+            counts = self._refill(connection, cursor, schema_version, tables)
+            if self._role is not None:
+                migrating.app_role(cursor, self._schema)
+            return counts
+
+    def _refill(
+        self,
+        connection: DeadlineConnection,
+        cursor: Cursor[Any],
+        schema_version: int,
+        tables: Iterable[tuple[str, Iterator[Row]]],
+    ) -> Mapping[str, int]:
+        names = ", ".join((*rows.TABLES, "perdure_migrations"))
+        cursor.execute(f"DROP TABLE {names}".encode())
+        for migration in self._known[:schema_version]:
+            migrating.apply(cursor, migration)
+        counts: dict[str, int] = {}
+        for table, content in tables:
+            counts[table] = 0
+            while page := [row for _, row in zip(range(FETCH_ROWS), content, strict=False)]:
+                connection.allow(self._deadline_s)
+                marks = ", ".join(["%s"] * len(page[0]))
+                cursor.executemany(f"INSERT INTO {table} VALUES ({marks})".encode(), page)
+                counts[table] += len(page)
+        for migration in self._known[schema_version:]:
+            migrating.apply(cursor, migration)
+        return counts
+
+    def check(self) -> Iterator[Finding]:
+        fresh_schema = f"{self._schema}_fresh"
+        with translated(), self._own_connection() as connection, connection.cursor() as cursor:
+            held = migrating.catalog(cursor, self._schema)
+            try:
+                with connection.transaction(force_rollback=True):
+                    cursor.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(fresh_schema)))
+                    cursor.execute(sql.SQL("SET LOCAL search_path TO {}").format(sql.Identifier(fresh_schema)))
+                    migrating.create(cursor, schema_sql(PACKAGE), self._known)
+                    fresh = migrating.catalog(cursor, fresh_schema)
+            except errors.InsufficientPrivilege:
+                # Only an owner can make a second schema to compare with; the rows are checked all the same.
+                return
+        for kind, name, _ in sorted(held ^ fresh):
+            yield Finding("the schema is the expected one", f"{kind} {name}", "differs, is missing or is too many")
+
+    def purge(self) -> None:
+        with translated(), self._own_connection() as connection, connection.cursor() as cursor:
+            for table in rows.TABLES:
+                connection.allow(MAINTENANCE_S)
+                cursor.execute(f"VACUUM (FULL, ANALYZE) {table}".encode())
+
+    def describe(self) -> StoreDescription:
+        def work(cursor: Cursor[Any]) -> tuple[str, int]:
+            [(server,)] = cursor.execute("SHOW server_version").fetchall()
+            sizes = cursor.execute(
+                "SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class "
+                "WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = %s) AND relkind = 'r'",
+                (self._schema,),
+            )
+            return server, sizes.fetchall()[0][0]
+
+        server, size = self._transact(READ, None, work)
+        where = conninfo_to_dict(self._url)
+        return StoreDescription(
+            backend="postgresql",
+            location=f"{where.get('host', 'localhost')}/{where.get('dbname', '')}, schema {self._schema}",
+            schema_version=len(self._known),
+            versions={"postgresql": server, "psycopg": version("psycopg")},
+            durability="every commit is synced before it returns" if not self._degraded else "; ".join(self._degraded),
+            bytes=size,
+            degraded=self._degraded,
+        )
+
+    def files(self) -> tuple[StoreFile, ...]:
+        return ()
+
+    def close(self) -> None:
+        self._pool.close(timeout=5.0)
+
+    @contextmanager
+    def _own_connection(self) -> Iterator[DeadlineConnection]:
+        """A connection outside the pool, as the login role: for what an owner does."""
+        connection = DeadlineConnection.connect(self._url, **self._connect_options())
+        try:
+            connection.allow(self._deadline_s)
+            connection.execute(sql.SQL("SET search_path TO {}").format(sql.Identifier(self._schema)))
+            yield connection
+        finally:
+            connection.close()
+
+    # -- forks
+
+    def before_fork(self) -> None:
+        """Nothing to do: the parent keeps its connections, the child gets new ones."""
+
+    def after_fork_in_parent(self) -> None:
+        """Nothing changed."""
+
+    def after_fork_in_child(self) -> None:
+        # Closing an inherited connection would end it for the parent.
+        immortalise(self._pool)
+        self._pool = self._new_pool()
+
+
+def _whose(owner: Owner | None) -> tuple[str, tuple[str, ...]]:
+    """The statement that tells row-level security whose rows this transaction is about."""
+    if owner is None:
+        return "SELECT set_config('perdure.everyone', 'on', true)", ()
+    return "SELECT set_config('perdure.space', %s, true), set_config('perdure.user', %s, true)", (owner.space, owner.user)
