@@ -7,21 +7,25 @@
 1
 """
 
-from perdure.app import Engine, open, restore  # noqa: A004
-from perdure.domain.errors import (
-    Conflict,
-    Corrupt,
-    InvalidInput,
-    LimitExceeded,
-    NotFound,
-    PerdureError,
-    Unavailable,
-    Unsupported,
-)
-from perdure.domain.limits import Limits
-from perdure.domain.messages import Message, NewMessage, Session, ToolCall
-from perdure.handle import Memory
-from perdure.settings import Settings
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from perdure.app import Engine, open, restore  # noqa: A004
+    from perdure.domain.errors import (
+        Conflict,
+        Corrupt,
+        InvalidInput,
+        LimitExceeded,
+        NotFound,
+        PerdureError,
+        Unavailable,
+        Unsupported,
+    )
+    from perdure.domain.limits import Limits
+    from perdure.domain.messages import Message, NewMessage, Session, ToolCall
+    from perdure.handle import Memory
+    from perdure.settings import Settings
 
 __all__ = [
     "Conflict",
@@ -43,3 +47,28 @@ __all__ = [
     "open",
     "restore",
 ]
+
+# Importing perdure does nothing: each name is loaded when it is first asked for.
+_HOMES = {
+    **dict.fromkeys(("Engine", "open", "restore"), "perdure.app"),
+    **dict.fromkeys(
+        ("Conflict", "Corrupt", "InvalidInput", "LimitExceeded", "NotFound", "PerdureError", "Unavailable", "Unsupported"),
+        "perdure.domain.errors",
+    ),
+    "Limits": "perdure.domain.limits",
+    **dict.fromkeys(("Message", "NewMessage", "Session", "ToolCall"), "perdure.domain.messages"),
+    "Memory": "perdure.handle",
+    "Settings": "perdure.settings",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'perdure' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -17,17 +17,18 @@ from perdure.domain.errors import InvalidInput
 from perdure.domain.limits import Limits
 from perdure.domain.reports import BackupReport, DoctorReport, ProcessReport, PurgeReport, StoreFile, VerifyReport
 from perdure.domain.scope import DEFAULT, Scope
+from perdure.engine.appending import TALLY
 from perdure.handle import Memory
 from perdure.ports.clock import Clock
 from perdure.ports.store import Progress, Store
-from perdure.services.backup import backup, restore as restore_file
+from perdure.services.backup import backup
+from perdure.services.backup import restore as restore_file
 from perdure.services.doctor import Doctor
 from perdure.services.history import History
 from perdure.services.ingest import Ingest
 from perdure.services.tallying import tally_handler
 from perdure.services.verify import verify
 from perdure.services.work import TIDY, Worker, tidy_handler, tidy_job
-from perdure.engine.appending import TALLY
 from perdure.settings import Settings, default_store_path, load
 
 if TYPE_CHECKING:

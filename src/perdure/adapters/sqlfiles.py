@@ -80,3 +80,11 @@ def pending(known: Sequence[Migration], applied: Sequence[Applied]) -> tuple[Mig
                 f"but this perdure ships {ours.checksum[:12]}; install the version that made the store"
             )
     return tuple(known[len(held) :])
+
+
+def refuse_newer(schema_version: int, known: Sequence[Migration]) -> None:
+    """A backup of a later schema than ours cannot be taken over."""
+    if not 1 <= schema_version <= len(known):
+        raise Conflict(
+            f"the backup has schema version {schema_version}, but this perdure knows 1 to {len(known)}; upgrade perdure first"
+        )

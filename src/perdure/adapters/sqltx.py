@@ -65,10 +65,8 @@ class SqlTx:
     # -- the log
 
     def find_messages(self, ids: Sequence[MessageId]) -> dict[MessageId, Message]:
-        if len(ids) == 1:
-            found = self._all("find_message", ids[0])
-        else:
-            found = self._all("find_messages", self._run.array(ids))
+        name, wanted = ("find_message", ids[0]) if len(ids) == 1 else ("find_messages", self._run.array(ids))
+        found = self._all(name, wanted)
         return {message.id: message for message in map(rows.to_message, found)}
 
     def list_messages(self, query: MessageQuery) -> list[Message]:

@@ -96,7 +96,8 @@ class Tx(View, Protocol):
     def enqueue(self, job: NewJob, *, now: datetime, queue_max: int) -> bool:
         """Make sure the work will be done; True if that took a new row.
 
-        For a job that is held, `domain.jobs.requeued` says what becomes of it. A new row beyond `queue_max` waiting or running jobs of this owner is `LimitExceeded`.
+        For a job that is held, `domain.jobs.requeued` says what becomes of it. A new row beyond `queue_max` waiting or
+        running jobs of this owner is `LimitExceeded`.
         """
 
     def settle(self, job: Job, settlement: Settlement, *, now: datetime) -> bool:

@@ -31,7 +31,7 @@ LEVEL = 3
 class _Digested:
     """Writes lines of JSON and keeps the digest of all of them."""
 
-    def __init__(self, file: IO[bytes]) -> None:
+    def __init__(self, file: gzip.GzipFile) -> None:
         self._file = file
         self.digest = hashlib.sha256()
 
@@ -140,11 +140,11 @@ def _new_file(path: Path) -> Iterator[IO[bytes]]:
     """A file that takes the name `path` once it is complete and on the disk."""
     draft = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}.part")
     try:
-        with open(draft, "xb") as file:
+        with draft.open("xb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.replace(draft, path)
+        draft.replace(path)
         _sync_directory(path.parent)
     except OSError as error:
         raise Unavailable(f"{path} cannot be written ({error.strerror}); check the directory and its space") from error

@@ -55,10 +55,12 @@ class LeaseKeeper:
                 job = self._held
             if job is None:
                 continue
-            until = self._clock.now() + timedelta(seconds=self._lease_s)
-            try:
-                kept = self._store.write(job.owner, lambda tx, job=job, until=until: tx.extend(job, until))
-            except PerdureError:
-                # The lease may now pass to another worker; the fence then stops this run's effect.
-                kept = False
-            self.missed += not kept
+            self.missed += not self._prolonged(job)
+
+    def _prolonged(self, job: Job) -> bool:
+        until = self._clock.now() + timedelta(seconds=self._lease_s)
+        try:
+            return self._store.write(job.owner, lambda tx: tx.extend(job, until))
+        except PerdureError:
+            # The lease may now pass to another worker; the fence then stops this run's effect.
+            return False

@@ -104,7 +104,7 @@ class Worker:
             self._settle(job, after_success(job, self.clock.now()), effect)
         except LeaseLost:
             self._counts["lost"] += 1
-        except Exception as error:  # the job loop: whatever a handler raises is kept with the job
+        except Exception as error:  # noqa: BLE001 - the job loop: whatever a handler raises is kept with the job
             end = after_failure(
                 job, in_words(error), self.clock.now(), self.clock.chance(), retriable=not isinstance(error, HOPELESS)
             )

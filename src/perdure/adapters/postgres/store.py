@@ -18,7 +18,8 @@ from perdure.adapters.forking import immortalise, watch_forks
 from perdure.adapters.postgres import migrating
 from perdure.adapters.postgres.connections import DeadlineConnection, DeadlineExceeded, translated
 from perdure.adapters.postgres.statements import SQL, PostgresStatements
-from perdure.adapters.sqlfiles import migrations, schema as schema_sql
+from perdure.adapters.sqlfiles import migrations, refuse_newer
+from perdure.adapters.sqlfiles import schema as schema_sql
 from perdure.adapters.sqltx import SqlTx
 from perdure.domain.errors import Conflict, Unavailable
 from perdure.domain.jobs import Claim, Job, QueueReport, claimed
@@ -219,10 +220,7 @@ class PostgresStore:
                     connection.rollback()
 
     def restore(self, schema_version: int, tables: Iterable[tuple[str, Iterator[Row]]], *, replace: bool) -> Mapping[str, int]:
-        if schema_version > len(self._known):
-            raise Conflict(
-                f"the backup has schema version {schema_version}, but this perdure knows {len(self._known)} at most; upgrade perdure"
-            )
+        refuse_newer(schema_version, self._known)
         with translated(), self._own_connection() as connection, connection.cursor() as cursor, connection.transaction():
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", (migrating.LOCK,))
             cursor.execute(*_whose(None))

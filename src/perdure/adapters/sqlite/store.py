@@ -11,7 +11,7 @@ from typing import TypeVar
 import apsw
 
 from perdure.adapters.forking import watch_forks
-from perdure.adapters.sqlfiles import migrations, schema
+from perdure.adapters.sqlfiles import migrations, refuse_newer, schema
 from perdure.adapters.sqlite import migrating
 from perdure.adapters.sqlite.connections import in_our_words, translated
 from perdure.adapters.sqlite.group import Ticket, WriterGroup
@@ -131,7 +131,7 @@ class SqliteStore:
                     # SQLite gave up the whole transaction (disk full, I/O error): nobody's work in it survives.
                     raise
                 ticket.error = in_our_words(error)
-            except Exception as error:  # the plugin edge: whatever the work raised belongs to its own caller
+            except Exception as error:  # noqa: BLE001 - the plugin edge: whatever the work raised belongs to its own caller
                 ticket.error = error
             if ticket.error is not None and connection.total_changes() != changes:
                 return ticket
@@ -192,10 +192,7 @@ class SqliteStore:
                 connection.execute("ROLLBACK")
 
     def restore(self, schema_version: int, tables: Iterable[tuple[str, Iterator[Row]]], *, replace: bool) -> Mapping[str, int]:
-        if schema_version > len(self._known):
-            raise Conflict(
-                f"the backup has schema version {schema_version}, but this perdure knows {len(self._known)} at most; upgrade perdure"
-            )
+        refuse_newer(schema_version, self._known)
         with translated(), self._own_connection() as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:

@@ -1,0 +1,1 @@
+"""The skins: each parses, calls one service, renders. No rule lives here."""

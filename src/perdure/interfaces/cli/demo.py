@@ -1,0 +1,94 @@
+"""`perdure demo`: the vertical slice, step by step, on a throw-away store."""
+
+from __future__ import annotations
+
+import tempfile
+from datetime import timedelta
+from pathlib import Path
+
+import perdure
+from perdure.domain.scope import ToolCallId
+from perdure.domain.times import EPOCH
+from perdure.interfaces.cli.output import Output, safe
+
+
+class _Steps:
+    """Collects what each step showed, for `--json`, and prints it as it happens otherwise."""
+
+    def __init__(self, out: Output) -> None:
+        self._out = out
+        self.shown: list[dict[str, object]] = []
+
+    def show(self, step: str, **facts: object) -> None:
+        self.shown.append({"step": step, **facts})
+        if not self._out.as_json:
+            words = "   ".join(f"{name}: {safe(value)}" for name, value in facts.items())
+            self._out.value(None, [f"[bold]{len(self.shown)}. {step}[/bold]", f"   {words}"])
+
+
+def run_demo(out: Output) -> None:
+    steps = _Steps(out)
+    with tempfile.TemporaryDirectory(prefix="perdure-demo-") as folder:
+        url = f"sqlite:///{folder}/demo.db"
+        with perdure.open(url) as engine:
+            ana = engine.memory(user="ana", agent="coach", channel="demo")
+            _conversation(steps, ana)
+            _jobs(steps, engine, ana)
+            _isolation(steps, engine)
+            _safety(steps, engine, Path(folder))
+    if out.as_json:
+        out.value(steps.shown)
+    else:
+        out.note("The store was thrown away. Make one that stays: perdure append --user ana user 'I moved to Seattle'")
+
+
+def _conversation(steps: _Steps, ana: perdure.Memory) -> None:
+    morning = EPOCH + timedelta(days=20_000, hours=9)
+    first = ana.append("user", "I moved to Seattle", id="m1", at=morning)
+    steps.show("A message is logged durably", id=first.id, session=first.session[:8], seq=first.seq, tokens=first.tokens)
+    again = ana.append("user", "I moved to Seattle", id="m1")
+    steps.show("The same id again stores nothing", repeated=again.repeated, messages=len(ana.messages()))
+    try:
+        ana.append("user", "I moved to Austin", id="m1")
+    except perdure.Conflict as error:
+        steps.show("The same id with another body is refused", code=error.code)
+    call = perdure.ToolCall(ToolCallId("c1"), "get_weather", {"city": "Seattle"})
+    ana.append("assistant", "Let me look.", tool_calls=[call], at=morning + timedelta(seconds=5))
+    result = ana.append("tool", "Rain, 9 degrees", tool_call_id="c1", at=morning + timedelta(seconds=9))
+    steps.show("A tool result is paired with its call", answers=result.tool_call_id, seq=result.seq)
+    later = ana.append("user", "Good afternoon", at=morning + timedelta(hours=5))
+    steps.show("Silence of more than 30 minutes opens a new session", session=later.session_number, seq=later.seq)
+
+
+def _jobs(steps: _Steps, engine: perdure.Engine, ana: perdure.Memory) -> None:
+    waiting = len(ana.jobs("ready"))
+    done = engine.process()
+    steps.show("Jobs were queued in the same transactions, now they run", waiting=waiting, ran=done.ran, failed=done.failed)
+    counts = ana.tally(ana.sessions()[-1].id)
+    steps.show("They derived counts from the log", messages=counts.messages, by_role=counts.by_role, by_tool=counts.by_tool)
+    operation = ana.journal()[0]
+    steps.show("Every derived change is in the journal", operation=operation.seq, by=operation.actor, why=operation.why)
+
+
+def _isolation(steps: _Steps, engine: perdure.Engine) -> None:
+    bob = engine.memory(user="bob", agent="coach", channel="demo")
+    steps.show("Another user sees nothing of it", messages=len(bob.messages()), sessions=len(bob.sessions()))
+
+
+def _safety(steps: _Steps, engine: perdure.Engine, folder: Path) -> None:
+    report = engine.verify()
+    steps.show("Every invariant is checked", sound=report.clean, rows=sum(report.checked.values()))
+    saved = engine.backup(folder / "demo.backup")
+    copy = f"sqlite:///{folder}/copy.db"
+    perdure.restore(saved.path, copy)
+    with perdure.open(copy) as restored:
+        steps.show(
+            "A backup restores into a new store, here or on PostgreSQL", sound=restored.verify().clean, bytes=saved.bytes
+        )
+    health = engine.doctor()
+    steps.show(
+        "The doctor proves a round trip",
+        healthy=health.healthy,
+        round_trip_ms=round(health.round_trip_ms, 1),
+        sqlite=health.versions["sqlite"],
+    )

@@ -1,0 +1,88 @@
+"""Data goes to stdout, as tables for people or as JSON for programs; progress, notes and errors go to stderr."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from perdure.ports.store import Progress
+
+CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
+
+
+def plain(value: object) -> object:
+    """`value` in JSON's terms."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return value
+
+
+def safe(text: object) -> str:
+    """Stored text for a terminal: markup and control characters are shown, never obeyed."""
+    return escape(str(text).translate(CONTROL))
+
+
+class Output:
+    def __init__(self, *, as_json: bool) -> None:
+        self.as_json = as_json
+        self._out = Console(highlight=False, soft_wrap=True)
+        self._err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+    def value(self, value: object, lines: Iterable[str] = ()) -> None:
+        """One answer: as JSON, or as the given lines."""
+        if self.as_json:
+            self._json(value)
+        else:
+            for line in lines:
+                self._out.print(line)
+
+    def table(self, values: Sequence[object], columns: Mapping[str, Sequence[object]], *, empty: str) -> None:
+        """Several answers: as a JSON list, or as a table. An empty one says so on stderr."""
+        if self.as_json:
+            self._json(values)
+        elif not values:
+            self.note(empty)
+        else:
+            table = Table(*columns, box=None, pad_edge=False, header_style="bold")
+            for row in zip(*columns.values(), strict=True):
+                table.add_row(*(safe(cell) for cell in row))
+            self._out.print(table)
+
+    def note(self, text: str) -> None:
+        self._err.print(text)
+
+    def error(self, answer: Mapping[str, object], text: str) -> None:
+        if self.as_json:
+            print(json.dumps(answer, ensure_ascii=False), file=sys.stderr)
+        else:
+            self._err.print(f"[red]error:[/red] {safe(text)}")
+
+    @contextmanager
+    def progress(self, title: str) -> Iterator[Progress | None]:
+        """A line that counts rows on a terminal; silence elsewhere."""
+        if not self._err.is_terminal or self.as_json:
+            yield None
+            return
+        with self._err.status(title) as status:
+            yield lambda table, rows: status.update(f"{title}: {table}, {rows:,} rows")
+
+    def _json(self, value: object) -> None:
+        # A broken pipe or an odd terminal encoding must not lose the data: JSON stays ASCII.
+        print(json.dumps(plain(value)))
