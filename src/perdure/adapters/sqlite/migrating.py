@@ -29,7 +29,6 @@ def migrate(connection: apsw.Connection, known: Sequence[Migration], schema: str
             # Look again under the lock: another process may have been faster.
             missing = pending(known, applied(connection))
             if len(missing) == len(known):
-                _refuse_foreign(connection)
                 create(connection, schema, known)
             elif missing:
                 apply(connection, missing[0])
@@ -84,9 +83,20 @@ def _has_table(connection: apsw.Connection, name: str) -> bool:
     return found.fetchone() is not None
 
 
-def _refuse_foreign(connection: apsw.Connection) -> None:
-    found = connection.execute("SELECT name FROM sqlite_schema LIMIT 1").fetchone()
-    if found is not None:
+def refuse_foreign(path: str, busy_s: float) -> None:
+    """Refuse a file that another program made, before anything is changed in it."""
+    connection: apsw.Connection | None = None
+    try:
+        connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
+        connection.set_busy_timeout(int(busy_s * 1000))
+        found = connection.execute("SELECT name FROM sqlite_schema LIMIT 1").fetchone()
+        ours = _has_table(connection, "perdure_migrations")
+    except apsw.CantOpenError:
+        return  # not there yet, or not ours to see: opening it for writing will tell
+    finally:
+        if connection is not None:
+            connection.close()
+    if found is not None and not ours:
         raise InvalidInput(
-            f"the SQLite file holds table {found[0]!r:.60} of another program and is not a perdure store; choose another file"
+            f"the SQLite file holds {found[0]!r:.60} of another program and is not a perdure store; choose another file"
         )

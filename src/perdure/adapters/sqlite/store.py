@@ -61,6 +61,8 @@ class SqliteStore:
         self._known = migrations(PACKAGE)
         self._connections = Connections(str(self._path), synchronous=synchronous, busy_s=busy_s)
         self._group = WriterGroup(self._commit)
+        with translated():
+            migrating.refuse_foreign(str(self._path), busy_s)
         with translated(), self._own_connection() as connection:
             migrating.migrate(connection, self._known, schema(PACKAGE))
         watch_forks(self)

@@ -1,0 +1,46 @@
+"""Every store keeps every promise: the shipped contract, on all three."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from perdure.adapters.memory.store import MemoryStore
+from perdure.adapters.postgres.store import PostgresStore
+from perdure.adapters.sqlite.store import SqliteStore
+from perdure.ports.store import Store
+from perdure.testing import FailingStore, StoreContract
+
+
+class TestMemoryStore(StoreContract):
+    @pytest.fixture
+    def store(self) -> Iterator[Store]:
+        store = MemoryStore()
+        yield store
+        store.close()
+
+
+class TestSqliteStore(StoreContract):
+    @pytest.fixture
+    def store(self, tmp_path: Path) -> Iterator[Store]:
+        store = SqliteStore(tmp_path / "perdure.db")
+        yield store
+        store.close()
+
+
+class TestPostgresStore(StoreContract):
+    @pytest.fixture
+    def store(self, postgres_url: str, postgres_schema: str) -> Iterator[Store]:
+        store = PostgresStore(postgres_url, schema=postgres_schema)
+        yield store
+        store.close()
+
+
+class TestFailingStoreThatDoesNotFail(StoreContract):
+    @pytest.fixture
+    def store(self) -> Iterator[Store]:
+        store = FailingStore(MemoryStore())
+        yield store
+        store.close()

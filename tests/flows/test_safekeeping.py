@@ -1,0 +1,268 @@
+"""Verification, backup, restore and the doctor, on every store."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import threading
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+import perdure
+from perdure import Conflict, Corrupt, InvalidInput, NotFound, ToolCall
+from perdure.ports.rows import TABLES
+
+
+def talk(engine: perdure.Engine, user: str = "ana") -> perdure.Memory:
+    """Something of everything."""
+    memory = engine.memory(user, agent="coach")
+    memory.append("user", "what is the weather?", id="m1", metadata={"x": [1, "ü"]})
+    memory.append("assistant", "…", tool_calls=[ToolCall("c1", "weather", {"city": "Oslo"}), ToolCall("c2", "news")])  # type: ignore[arg-type]
+    memory.append("tool", "rain", tool_call_id="c1")
+    memory.append("user", "thanks", session="other")
+    engine.process()
+    return memory
+
+
+def contents(engine: perdure.Engine) -> dict[str, list[Any]]:
+    with engine._store.snapshot() as snapshot:
+        return {table: list(snapshot.rows(table)) for table in TABLES}
+
+
+class TestBackup:
+    def test_a_backup_restores_to_the_same_contents_on_either_database(
+        self, backend: Any, tmp_path: Path, postgres_url: str, postgres_schema: str
+    ) -> None:
+        engine = backend.open()
+        talk(engine)
+        talk(engine, "Ünï%cödé 🦉")
+        report = engine.backup(tmp_path / "b.perdure")
+        assert report.rows["messages"] == 8
+        targets = [
+            perdure.Settings(url=f"sqlite:///{tmp_path}/copy.db"),
+            perdure.Settings(url=postgres_url, postgres_schema=f"{postgres_schema}_copy"),
+        ]
+        try:
+            for target in targets:
+                assert perdure.restore(report.path, settings=target) == report.rows
+                with perdure.open(settings=target) as copy:
+                    assert contents(copy) == contents(engine)
+                    assert copy.verify().clean
+                    assert copy.memory("ana", agent="coach").append("user", "goes on").seq == 2
+        finally:
+            import psycopg
+
+            with psycopg.connect(postgres_url, autocommit=True) as connection:
+                connection.execute(f"DROP SCHEMA IF EXISTS {postgres_schema}_copy CASCADE")
+
+    def test_writers_go_on_during_a_backup_and_the_copy_is_of_one_moment(self, backend: Any, tmp_path: Path) -> None:
+        engine = backend.open()
+        ana = engine.memory("ana")
+        ana.append_many(perdure.NewMessage("user", str(number)) for number in range(2_000))
+        stop, written = threading.Event(), []
+
+        def write() -> None:
+            while not stop.is_set():
+                written.append(ana.append("user", "meanwhile").seq)
+
+        thread = threading.Thread(target=write)
+        thread.start()
+        try:
+            reports = [engine.backup(tmp_path / f"b{number}") for number in range(5)]
+        finally:
+            stop.set()
+            thread.join()
+        assert written
+        for number, report in enumerate(reports):
+            target = f"sqlite:///{tmp_path}/copy{number}.db"
+            perdure.restore(report.path, target)
+            with perdure.open(target) as copy:
+                assert copy.verify().clean
+                assert copy.memory("ana").sessions()[0].messages == report.rows["messages"]
+
+    def test_a_store_that_holds_something_is_not_overwritten_by_accident(self, backend: Any, tmp_path: Path) -> None:
+        engine = backend.open()
+        talk(engine)
+        engine.backup(tmp_path / "b")
+        engine.memory("ana", agent="coach").append("user", "since then")
+        with pytest.raises(Conflict, match="not empty"):
+            perdure.restore(tmp_path / "b", settings=backend.settings)
+        assert engine.memory("ana", agent="coach").messages(1)[0].content == "since then"
+        perdure.restore(tmp_path / "b", settings=backend.settings, replace=True)
+        assert [message.content for message in engine.memory("ana", agent="coach").messages(1)] == ["thanks"]
+        assert engine.verify().clean
+
+    def test_a_file_is_not_overwritten_by_accident(self, sqlite: Any, tmp_path: Path) -> None:
+        engine = sqlite.open()
+        (tmp_path / "b").write_text("precious")
+        with pytest.raises(Conflict, match="exists"):
+            engine.backup(tmp_path / "b")
+        assert (tmp_path / "b").read_text() == "precious"
+        engine.backup(tmp_path / "b", replace=True)
+        assert {path.name for path in tmp_path.iterdir() if "part" in path.name} == set()
+
+    def test_a_backup_that_cannot_be_written_leaves_nothing(self, sqlite: Any, tmp_path: Path) -> None:
+        with pytest.raises(perdure.Unavailable, match="cannot be written"):
+            sqlite.open().backup(tmp_path / "no" / "such" / "folder" / "b")
+
+    @pytest.mark.parametrize("harm", ["cut", "flip", "rows", "empty", "text", "newer", "missing", "future schema"])
+    def test_a_damaged_backup_is_refused_and_nothing_is_touched(self, sqlite: Any, tmp_path: Path, harm: str) -> None:
+        engine = sqlite.open()
+        talk(engine)
+        good = engine.backup(tmp_path / "b").path
+        before = contents(engine)
+        data = bytearray(good.read_bytes())
+        lines = gzip.decompress(bytes(data)).splitlines(keepends=True)
+        bad = tmp_path / "bad"
+        if harm == "cut":
+            bad.write_bytes(data[: len(data) // 2])
+        elif harm == "flip":
+            data[len(data) // 2] ^= 0xFF
+            bad.write_bytes(data)
+        elif harm == "rows":
+            bad.write_bytes(gzip.compress(b"".join(lines[:3] + lines[4:])))
+        elif harm == "empty":
+            bad.write_bytes(b"")
+        elif harm == "text":
+            bad.write_text("hello")
+        elif harm in ("newer", "future schema"):
+            header = json.loads(lines[0])
+            header["version" if harm == "newer" else "schema"] = 99
+            import hashlib
+
+            body = [json.dumps(header).encode() + b"\n", *lines[1:-1]]
+            footer = {**json.loads(lines[-1]), "sha256": hashlib.sha256(b"".join(body)).hexdigest()}
+            bad.write_bytes(gzip.compress(b"".join(body) + json.dumps(footer).encode() + b"\n"))
+        with pytest.raises((Corrupt, InvalidInput, NotFound, Conflict)) as caught:
+            perdure.restore(bad, settings=sqlite.settings, replace=True)
+        assert str(bad) in str(caught.value) or harm == "future schema"
+        assert contents(engine) == before
+
+
+BREAKAGES = {
+    "messages of a session are numbered from 1 without holes": "DELETE FROM messages WHERE seq = 1 AND session_number = 1",
+    "a session counts its messages": "UPDATE sessions SET messages = messages + 1",
+    "a session counts its tokens": "UPDATE sessions SET tokens = tokens + 1",
+    "sessions of an address are numbered from 1 without holes": "UPDATE sessions SET session_number = 7 WHERE session_number = 2",
+    "every message belongs to a session": "UPDATE messages SET session_number = 9 WHERE session_number = 2",
+    "every tool call is paired": "DELETE FROM tool_calls WHERE call_id = 'c2'",
+    "every tool result answers a call": "UPDATE tool_calls SET call_id = 'c9' WHERE call_id = 'c1'",
+    "every paired call stands in the message that makes it": "UPDATE tool_calls SET call_seq = 1 WHERE call_id = 'c2'",
+    "every paired result stands in the message that answers": "UPDATE tool_calls SET result_seq = 3 WHERE call_id = 'c2'",
+    "a session ends at its last activity": "UPDATE sessions SET ended_at_us = 5 WHERE session_number = 1",
+    "a session's last activity is not before its opening": "UPDATE sessions SET last_at_us = 5 WHERE session_number = 2",
+    "a job's counters agree": "UPDATE jobs SET attempts = 99 WHERE kind = 'tally'",
+    "a dead job says why": "UPDATE jobs SET state = 'dead', due_at_us = NULL WHERE kind = 'tally'",
+    "operations of an owner are numbered from 1 without holes": "UPDATE operations SET seq = 9 WHERE seq = 2",
+    "an owner counts its operations": "UPDATE owners SET operations = 9",
+    "an operation starts from what the one before it left": "UPDATE operations SET before = '{}' WHERE seq = 1",
+    "a derived row is what its last operation left": "UPDATE tallies SET up_to_seq = 0, body = replace(body, '1', '2')",
+    "a tally counts messages that exist": "UPDATE tallies SET up_to_seq = 99",
+    "a tally that is up to date equals a fresh count": "UPDATE tallies SET body = replace(body, 'user', 'usher')",
+    "what an operation left is there": "DELETE FROM tallies",
+    "every row can be read": "UPDATE messages SET tool_calls = '[{]' WHERE tool_calls IS NOT NULL",
+    "the schema is the expected one": "DROP INDEX jobs_open",
+}
+
+
+class TestVerify:
+    def test_a_sound_store_is_clean_and_everything_was_looked_at(self, backend: Any) -> None:
+        engine = backend.open()
+        talk(engine)
+        seen: list[tuple[str, int]] = []
+        report = engine.verify(lambda table, rows: seen.append((table, rows)))
+        assert report.clean
+        assert report.checked["messages"] == 4
+        assert {table for table, _ in seen} == set(TABLES)
+
+    @pytest.mark.parametrize("law", BREAKAGES)
+    def test_each_broken_law_is_found_and_named(self, sqlite: Any, law: str) -> None:
+        engine = sqlite.open()
+        talk(engine)
+        path = str(engine.files()[0].path)
+        engine.close()
+        vandal = apsw.Connection(path)
+        vandal.execute("PRAGMA foreign_keys = OFF")
+        vandal.execute(BREAKAGES[law])
+        vandal.close()
+        report = sqlite.open().verify()
+        assert law in {finding.law for finding in report.findings}
+        assert not any("weather" in finding.seen or "thanks" in finding.seen for finding in report.findings)
+
+    def test_a_damaged_page_is_found(self, sqlite: Any) -> None:
+        engine = sqlite.open()
+        engine.memory("ana").append_many(perdure.NewMessage("user", "x" * 200) for _ in range(500))
+        engine.purge()
+        path = engine.files()[0].path
+        engine.close()
+        data = bytearray(path.read_bytes())
+        for page in range(10, len(data) // 4096 - 4, 7):
+            data[page * 4096 : page * 4096 + 64] = b"\xff" * 64
+        path.write_bytes(data)
+        report = sqlite.open().verify()
+        assert {finding.law for finding in report.findings} & {"the file's pages are sound", "the store can be read"}
+
+    def test_reading_a_damaged_row_is_corrupt_and_never_skipped(self, sqlite: Any) -> None:
+        engine = sqlite.open()
+        talk(engine)
+        path = str(engine.files()[0].path)
+        vandal = apsw.Connection(path)
+        vandal.execute("UPDATE messages SET metadata = 'nonsense' WHERE id = 'm1'")
+        vandal.close()
+        with pytest.raises(Corrupt, match="perdure verify"):
+            engine.memory("ana", agent="coach").messages()
+
+
+class TestDoctor:
+    def test_it_proves_a_round_trip_and_leaves_no_trace(self, backend: Any) -> None:
+        engine = backend.open()
+        talk(engine)
+        before = contents(engine)
+        report = engine.doctor()
+        assert report.healthy
+        assert report.round_trip_ms >= 0
+        assert "perdure" in report.versions
+        assert report.store.bytes > 0
+        assert contents(engine) == before
+
+    def test_a_store_that_forgets_is_called_degraded(self) -> None:
+        report = perdure.open("memory:").doctor()
+        assert not report.healthy
+        assert "memory" in report.degraded[0]
+
+    def test_less_durable_is_called_degraded(self, sqlite: Any) -> None:
+        report = sqlite.open(durability="normal").doctor()
+        assert any("NORMAL" in line for line in report.degraded)
+
+    def test_late_work_is_called_degraded(self, backend: Any) -> None:
+        from perdure.testing import StoppedClock
+
+        clock = StoppedClock()
+        engine = backend.open(clock=clock)
+        engine.memory("ana").append("user", "x")
+        clock.move(hours=1)
+        assert any("perdure worker" in line for line in engine.doctor().degraded)
+
+
+def test_purge_gives_space_back_and_takes_deleted_text_off_the_disk(sqlite: Any) -> None:
+    from perdure.domain.scope import Owner
+
+    engine = sqlite.open()
+    engine.memory("ana").append_many(perdure.NewMessage("user", f"secret-{number} " * 50) for number in range(500))
+    engine.memory("bob").append("user", "stays")
+    engine._store.erase(Owner("default", "ana"))
+    report = engine.purge()
+    assert report.bytes_after < report.bytes_before
+    for file in engine.files():
+        assert b"secret-" not in file.path.read_bytes()
+    assert engine.memory("bob").messages()[0].content == "stays"
+
+
+def test_files_are_those_that_hold_the_data(backend: Any) -> None:
+    engine = backend.open()
+    talk(engine)
+    names = {file.path.name for file in engine.files()}
+    assert names == ({"perdure.db", "perdure.db-wal", "perdure.db-shm"} if backend.name == "sqlite" else set())

@@ -1,0 +1,68 @@
+"""What users can rely on by name."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+import perdure
+import perdure.aio
+import perdure.app
+import perdure.testing
+from perdure.aio import AsyncEngine, AsyncMemory
+from perdure.app import Engine
+from perdure.handle import Memory
+
+NAMES = [
+    "Conflict", "Corrupt", "Engine", "InvalidInput", "LimitExceeded", "Limits", "Memory", "Message", "NewMessage", "NotFound",
+    "PerdureError", "Session", "Settings", "ToolCall", "Unavailable", "Unsupported", "open", "restore",
+]  # fmt: skip
+
+
+def test_the_public_names_are_these() -> None:
+    assert perdure.__all__ == NAMES
+    assert dir(perdure) == NAMES
+    for name in NAMES:
+        assert getattr(perdure, name) is not None
+    with pytest.raises(AttributeError):
+        perdure.nonsense  # noqa: B018
+
+
+def test_the_testing_names_are_these() -> None:
+    assert perdure.testing.__all__ == ["FailingStore", "StoppedClock", "StoreContract"]
+    for name in perdure.testing.__all__:
+        assert getattr(perdure.testing, name) is not None
+    with pytest.raises(AttributeError):
+        perdure.testing.nonsense  # noqa: B018
+
+
+def public(kind: type) -> dict[str, object]:
+    """Names and signatures, with the words that differ between the faces taken out."""
+    found: dict[str, object] = {}
+    for name, member in inspect.getmembers(kind):
+        if name.startswith("_"):
+            continue
+        if callable(member):
+            text = str(inspect.signature(member)).replace("AsyncMemory", "Memory").replace("AsyncEngine", "Engine")
+            found[name] = text
+        else:
+            found[name] = "attribute"
+    return found
+
+
+@pytest.mark.parametrize(("sync", "asynchronous"), [(Memory, AsyncMemory), (Engine, AsyncEngine)])
+def test_the_async_face_has_the_same_calls(sync: type, asynchronous: type) -> None:
+    assert public(asynchronous) == public(sync)
+
+
+def test_opening_takes_the_same_arguments_in_both_colours() -> None:
+    ours = str(inspect.signature(perdure.app.open))
+    assert str(inspect.signature(perdure.aio.open)).replace("AsyncEngine", "Engine") == ours
+
+
+def test_every_data_call_needs_a_scope() -> None:
+    """The engine itself has only what concerns the store."""
+    assert public(Engine).keys() == {
+        "backup", "close", "doctor", "files", "limits", "memory", "process", "purge", "verify", "worker",
+    }  # fmt: skip
