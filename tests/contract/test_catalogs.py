@@ -15,7 +15,7 @@ from perdure.adapters.sqlfiles import queries
 from perdure.adapters.sqlite.store import SqliteStore
 from perdure.domain.scope import Owner
 from perdure.ports.rows import TABLES
-from perdure.testing.contract import ANA, BOB, HERE, fill
+from perdure.testing.contract.samples import ANA, BOB, HERE, fill
 
 PREFIX = ["space", "user_id"]
 # The worker looks for due work of everybody. No call about a user reads this index, and it is not unique.
@@ -127,7 +127,7 @@ def test_postgres_itself_refuses_other_owners_rows_when_our_conditions_are_gone(
 
     assert store._transact("BEGIN", BOB, unconditioned) == (1, 1, 1)
     assert store._transact("BEGIN", Owner("default", "nobody"), unconditioned) == (0, 0, 0)
-    with pytest.raises(Exception, match="perdure and PostgreSQL disagree|privilege"):
+    with pytest.raises(Exception, match=r"perdure and PostgreSQL disagree|privilege"):
         store._transact("BEGIN", BOB, lambda cursor: cursor.execute("INSERT INTO owners VALUES ('default', 'ana', 0)"))
     with store.snapshot() as snapshot:
         assert len(list(snapshot.rows("messages"))) == 2

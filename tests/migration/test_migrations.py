@@ -20,7 +20,7 @@ from perdure.adapters.sqlfiles import Applied, Migration, migrations, pending, s
 from perdure.adapters.sqlite import migrating as on_sqlite
 from perdure.adapters.sqlite.store import PACKAGE as SQLITE
 from perdure.adapters.sqlite.store import SqliteStore
-from perdure.testing.contract import ANA, fill
+from perdure.testing.contract.samples import ANA, fill
 
 
 def a_migration(version: int, sql_text: str = "SELECT 1") -> Migration:
@@ -41,7 +41,7 @@ class TestPlan:
         assert pending(self.known, self.applied(count)) == self.known[count:]
 
     def test_a_newer_store_is_refused(self) -> None:
-        with pytest.raises(perdure.Conflict, match="schema version 3.*knows 2.*upgrade perdure"):
+        with pytest.raises(perdure.Conflict, match=r"schema version 3.*knows 2.*upgrade perdure"):
             pending(self.known[:2], self.applied(3))
 
     def test_a_changed_migration_is_refused(self) -> None:

@@ -1,0 +1,23 @@
+"""The promises of `perdure.ports.store.Store` as tests. Subclass it and give it a `store` fixture:
+
+class TestMyStore(StoreContract):
+    @pytest.fixture
+    def store(self, tmp_path):
+        store = MyStore(tmp_path / "db")
+        yield store
+        store.close()
+"""
+
+from __future__ import annotations
+
+from perdure.testing.contract.jobs import JobContract
+from perdure.testing.contract.journal import JournalContract
+from perdure.testing.contract.log import LogContract
+from perdure.testing.contract.transactions import TransactionContract
+from perdure.testing.contract.whole import WholeStoreContract
+
+__all__ = ["StoreContract"]
+
+
+class StoreContract(TransactionContract, LogContract, JobContract, JournalContract, WholeStoreContract):
+    """Everything a store promises."""
