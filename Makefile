@@ -1,0 +1,52 @@
+# Everything a newcomer needs: `make run` and `make test`. Nothing here needs root, docker or a manual step.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# Two test processes: more do not help on a small machine. Override with: make test JOBS=8
+JOBS ?= 2
+
+.PHONY: run test check format bench clean
+
+run: $(VENV)/.installed  ## Make the environment and walk through what works.
+	@$(BIN)/perdure demo
+
+test: $(VENV)/.test-installed lint  ## Make the environment and run every test, PostgreSQL included.
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
+check: $(VENV)/.test-installed lint  ## The fast lane: format, lint, types, layers, unit and SQLite tests.
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -q -m "not postgres and not slow"
+
+.PHONY: lint
+lint: $(VENV)/.test-installed
+	$(BIN)/ruff format --check src tests bench
+	$(BIN)/ruff check src tests bench
+	$(BIN)/mypy
+
+format: $(VENV)/.test-installed
+	$(BIN)/ruff format src tests bench
+	$(BIN)/ruff check --fix src tests bench
+
+bench: $(VENV)/.bench-installed  ## Measure appends beside the peers and the limit of the disk.
+	$(BIN)/python bench/append.py
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+$(VENV)/.made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "perdure needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; try: make PYTHON=python3.12 …" or 0)'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.made pyproject.toml constraints.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .
+	@touch $@
+
+$(VENV)/.test-installed: $(VENV)/.made pyproject.toml constraints.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[test]'
+	@touch $@ $(VENV)/.installed
+
+$(VENV)/.bench-installed: $(VENV)/.made pyproject.toml constraints.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[test,bench]'
+	@touch $@

@@ -1,0 +1,191 @@
+"""The command line, as a user runs it: in a process of its own, with real pipes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perdure.domain.errors import ALL_ERRORS
+from perdure.interfaces.errors import EXIT_CODES
+
+SCRIPT = Path(sys.executable).with_name("perdure")
+
+
+class Shell:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        home = {"HOME": str(folder), "XDG_CONFIG_HOME": str(folder / "config"), "XDG_DATA_HOME": str(folder / "data")}
+        self.env = {"PATH": os.environ["PATH"], "PERDURE_URL": f"sqlite:///{folder}/cli.db", "COLUMNS": "200", **home}
+
+    def run(self, *args: str, stdin: str | None = None, **env: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [str(SCRIPT), *args],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            input=stdin,
+            env={**self.env, **env},
+            cwd=self.folder,
+        )
+
+    def json(self, *args: str) -> Any:
+        done = self.run(*args, "--json")
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    return Shell(tmp_path)
+
+
+def test_a_message_goes_in_and_comes_back(shell: Shell) -> None:
+    sent = shell.json("append", "user", "I moved to Seattle", "--user", "ana", "--agent", "coach")
+    assert (sent["seq"], sent["repeated"]) == (1, False)
+    [held] = shell.json("--user", "ana", "--agent=coach", "messages")
+    assert held == sent
+    assert shell.json("messages", "--user", "bob") == []
+    assert "I moved to Seattle" in shell.run("messages", "--user", "ana", "--agent", "coach").stdout
+    assert (
+        "(already held)"
+        in shell.run("append", "user", "I moved to Seattle", "--user", "ana", "--agent", "coach", "--id", sent["id"]).stdout
+    )
+
+
+def test_text_comes_from_stdin_and_words_that_look_like_options_are_kept(shell: Shell) -> None:
+    shell.run("append", "--user", "ana", "user", "-", stdin="from a pipe\nwith two lines")
+    shell.run("append", "--user", "ana", "--", "user", "--json")
+    assert [one["content"] for one in shell.json("messages", "--user", "ana")] == ["from a pipe\nwith two lines", "--json"]
+
+
+def test_the_slice_from_message_to_journal(shell: Shell) -> None:
+    shell.run("append", "--user", "ana", "user", "hello", "--session", "s", "--at", "2026-01-05T09:00:00+01:00")
+    assert [one["state"] for one in shell.json("jobs", "list", "--user", "ana")] == ["ready"]
+    assert shell.json("worker", "--once")["ran"] == 1
+    assert shell.json("tally", "--user", "ana")["by_role"] == {"user": 1}
+    assert shell.json("journal", "--user", "ana")[0]["actor"] == "tally/1"
+    assert shell.json("sessions", "--user", "ana")[0]["opened_at"] == "2026-01-05T08:00:00+00:00"
+    assert shell.json("jobs", "retry", "--user", "ana") == {"retried": 0}
+    assert shell.json("purge")["jobs_removed"] == 1
+    for command in ("sessions", "tally", "journal", "jobs list"):
+        done = shell.run(*command.split(), "--user", "ana")
+        assert (done.returncode, done.stderr) == (0, "" if command != "jobs list" else "no such jobs\n"), command
+
+
+def test_backup_restore_and_verify(shell: Shell, tmp_path: Path) -> None:
+    shell.run("append", "--user", "ana", "user", "hello")
+    assert shell.json("backup", "b.perdure")["rows"]["messages"] == 1
+    assert shell.run("backup", "b.perdure").returncode == EXIT_CODES["conflict"]
+    assert shell.run("backup", "b.perdure", "--replace").returncode == 0
+    assert shell.run("restore", "b.perdure").returncode == EXIT_CODES["conflict"]
+    assert shell.json("restore", "b.perdure", "--url", "sqlite:///copy.db")["rows"]["messages"] == 1
+    assert shell.json("verify", "--url", "sqlite:///copy.db")["clean"] is True
+    assert "sound" in shell.run("verify").stdout
+
+
+def test_verify_tells_by_its_exit_code(shell: Shell, tmp_path: Path) -> None:
+    shell.run("append", "--user", "ana", "user", "hello")
+    import apsw
+
+    vandal = apsw.Connection(str(tmp_path / "cli.db"))
+    vandal.execute("UPDATE sessions SET messages = 9")
+    vandal.close()
+    done = shell.run("verify")
+    assert done.returncode == EXIT_CODES["corrupt"]
+    assert "a session counts its messages" in done.stdout
+    assert json.loads(shell.run("verify", "--json").stdout)["clean"] is False
+
+
+def test_doctor_is_healthy_or_says_what_is_not(shell: Shell) -> None:
+    assert "healthy" in shell.run("doctor").stdout
+    done = shell.run("doctor", "--url", "memory:")
+    assert done.returncode == 9
+    assert "degraded" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "words"),
+    [
+        (["append", "user", "x"], 2, "--user"), (["append", "bishop", "x", "--user", "ana"], 2, "bishop"), (["frobnicate"], 2, "--help"),
+        (["messages", "--user", "ana", "--limit", "0"], 2, "limit"), (["messages", "--user", "ana", "--limit", "99999999"], 6, "page_rows_max"),
+        (["messages", "--user", "ana", "--session", "none"], 3, "none"), (["restore", "nothing.here"], 3, "nothing.here"),
+        (["doctor", "--url", "mysql://h/x"], 2, "sqlite:///"), (["append", "user", "x", "--user", "ana", "--at", "noon"], 2, "ISO 8601"),
+        (["append", "user", "x", "--user", "ana", "--at", "2026-01-01"], 2, "time zone"), (["append"], 2, "role"),
+        (["doctor", "--url", "sqlite:////no/such/dir/x.db"], 5, "directory"), (["messages", "--user", ""], 2, "--user"),
+    ],
+)  # fmt: skip
+def test_bad_input_gets_one_clear_line_and_a_stable_exit_code(shell: Shell, args: list[str], code: int, words: str) -> None:
+    done = shell.run(*args)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+    told = json.loads(shell.run(*args, "--json").stderr)["error"]
+    assert EXIT_CODES[told["code"]] == code
+    assert words in told["message"]
+
+
+def test_every_error_has_an_exit_code() -> None:
+    assert {error.code for error in ALL_ERRORS} == EXIT_CODES.keys()
+    assert len(set(EXIT_CODES.values())) == len(EXIT_CODES)
+
+
+def test_text_from_memory_is_shown_never_obeyed(shell: Shell) -> None:
+    shell.run("append", "--user", "ana", "user", "[red]boo[/red] \x1b[2J\x07 done")
+    shown = shell.run("messages", "--user", "ana").stdout
+    assert "[red]boo[/red]" in shown
+    assert "\x1b" not in shown
+    assert "\\x1b[2J\\x07" in shown
+
+
+def test_settings_are_listed_with_their_sources_and_without_passwords(shell: Shell) -> None:
+    listed = {one["name"]: one for one in shell.json("config", "--url", "postgresql://ana:hunter2@h/db")}
+    assert listed["url"] == {"name": "url", "value": "postgresql://ana:***@h/db", "source": "argument"}
+    assert listed["queue_jobs_max"]["source"] == "default"
+    assert "hunter2" not in shell.run("config", PERDURE_URL="postgresql://ana:hunter2@h/db").stdout
+
+
+def test_a_reader_that_goes_away_is_no_error(shell: Shell) -> None:
+    shell.run("append", "--user", "ana", "user", "word " * 20_000)
+    done = subprocess.run(
+        f"{SCRIPT} messages --user ana | head -c 10", shell=True, capture_output=True, text=True, env=shell.env, timeout=60
+    )
+    assert "Traceback" not in done.stderr
+
+
+def test_the_demo_walks_through_everything(shell: Shell) -> None:
+    steps = shell.json("demo")
+    assert len(steps) >= 12
+    assert all(step.get("sound", True) is True and step.get("healthy", True) is True for step in steps)
+    done = shell.run("demo")
+    assert done.returncode == 0
+    assert "A message is logged durably" in done.stdout
+    assert list(shell.folder.iterdir()) == []
+
+
+def test_every_command_explains_itself(shell: Shell) -> None:
+    listing = shell.run("--help").stdout
+    for command in (
+        "append",
+        "messages",
+        "sessions",
+        "tally",
+        "journal",
+        "worker",
+        "verify",
+        "backup",
+        "restore",
+        "doctor",
+        "purge",
+        "config",
+        "demo",
+        "jobs",
+    ):
+        assert command in listing
+        assert shell.run(command, "--help").returncode == 0
+    assert shell.run("--version").stdout.startswith("perdure ")
