@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
+from perdure.adapters.sqlseries import SqlSeries
+from perdure.adapters.sqlstate import SqlState
+from perdure.adapters.statements import MAX_INTEGER, Statements
 from perdure.domain.jobs import (
     Job,
     JobState,
@@ -30,27 +33,6 @@ from perdure.domain.tally import Tally
 from perdure.domain.times import to_us
 from perdure.ports import rows
 
-MAX_INTEGER = 2**63 - 1
-
-
-class Statements(Protocol):
-    """Running named queries on a connection that is inside a transaction."""
-
-    def all(self, name: str, values: tuple[Any, ...]) -> list[rows.AnyRow]:
-        """Every row of the query."""
-
-    def change(self, name: str, values: tuple[Any, ...]) -> int:
-        """Run it; how many rows it changed."""
-
-    def put(self, name: str, many: Sequence[rows.AnyRow]) -> None:
-        """Run it for each row. What a constraint refuses is a `Conflict`."""
-
-    def array(self, values: Sequence[str]) -> Any:
-        """A list as one parameter."""
-
-    def locked(self, name: str) -> str:
-        """The variant of a look-up that keeps rivals off the row; the same one where the transaction does that anyway."""
-
 
 class SqlTx:
     """A `View`, and a `Tx` if its statements may write."""
@@ -61,6 +43,14 @@ class SqlTx:
         self._run = run
         self._owner = owner
         self._prefix = (owner.space, owner.user)
+
+    @property
+    def state(self) -> SqlState:
+        return SqlState(self._run, self._owner)
+
+    @property
+    def series(self) -> SqlSeries:
+        return SqlSeries(self._run, self._owner)
 
     # -- the log
 

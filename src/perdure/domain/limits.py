@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from perdure.domain.errors import InvalidInput
+from perdure.domain.errors import InvalidInput, LimitExceeded
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +21,25 @@ class Limits:
     """Jobs of one user that are waiting or running."""
     page_rows_max: int = 10_000
     """Rows one listing returns at most."""
+    state_value_bytes_max: int = 67_108_864
+    """One state value, as JSON."""
+    state_revisions_max: int = 1_000
+    """Revisions kept of one state key; older ones are forgotten."""
+    entry_bytes_max: int = 1_048_576
+    """One entry of a series, as JSON."""
+    batch_entries_max: int = 100_000
+    """Entries in one merge."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
                 raise InvalidInput(f"limit `{field.name}` = {value!r} must be a whole number of at least 1")
+
+    def page(self, limit: int) -> int:
+        """`limit` if one listing may have so many rows."""
+        if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
+            raise InvalidInput(f"`limit` = {limit!r:.40} must be a whole number of at least 1")
+        if limit > self.page_rows_max:
+            raise LimitExceeded(f"`limit` = {limit} is more than `page_rows_max` = {self.page_rows_max}; read page by page")
+        return limit

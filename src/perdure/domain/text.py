@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from perdure.domain.errors import InvalidInput, LimitExceeded
 
 JSON_DEPTH_MAX = 64
-INTEGER_DIGITS_MAX = 1_000
+INTEGER_BITS_MAX = 3_000
 
 # The shape of a JSON value is its caller's affair, so it is `Any` to the type checker; `check_json` holds it to JSON.
 Json: TypeAlias = Any
@@ -54,16 +54,55 @@ def encode_json(value: object, what: str, *, bytes_max: int, limit: str) -> str:
     return text
 
 
-def check_json(value: object, path: str, depth: int = 0) -> None:
+def check_json(value: object, what: str) -> None:
     """Raise `InvalidInput` naming the first place in `value` that JSON cannot carry."""
-    if value is None or value is True or value is False:
-        return
+    # Large values are common and mostly sound: look first, and work out the path only for the one that is not.
+    if not _is_json(value, 0):
+        _explain(value, what, 0)
+
+
+def _is_json(value: object, depth: int) -> bool:
+    kind = type(value)
+    if kind is str:
+        return _is_text(value)  # type: ignore[arg-type]
+    if value is None or kind is bool:
+        return True
+    if depth > JSON_DEPTH_MAX:
+        return False
+    if kind is int:
+        return value.bit_length() <= INTEGER_BITS_MAX  # type: ignore[attr-defined, no-any-return]
+    if kind is float:
+        return math.isfinite(value)  # type: ignore[arg-type]
+    if kind is dict:
+        items = value.items()  # type: ignore[attr-defined]
+        return all(type(key) is str and _is_text(key) and _is_json(item, depth + 1) for key, item in items)
+    if kind is list or kind is tuple:
+        return all(_is_json(item, depth + 1) for item in value)  # type: ignore[attr-defined]
+    return False
+
+
+def _is_text(text: str) -> bool:
+    if "\0" in text:
+        return False
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _explain(value: object, path: str, depth: int) -> None:
+    """The careful look: what exactly is wrong, and where. Subclasses of the plain types pass here."""
     if depth > JSON_DEPTH_MAX:
         raise InvalidInput(f"{path} is nested deeper than {JSON_DEPTH_MAX} levels; flatten it")
     if isinstance(value, str):
         utf8_size(value, path)
     elif isinstance(value, int):
-        _check_integer(value, path)
+        # Python refuses to read back integers of more than 4,300 digits; staying below keeps every stored value readable.
+        if value.bit_length() > INTEGER_BITS_MAX:
+            raise InvalidInput(f"{path} is an integer of more than {INTEGER_BITS_MAX} bits; send it as text")
     elif isinstance(value, float):
         if not math.isfinite(value):
             raise InvalidInput(f"{path} is {value}, which JSON cannot carry; use null or text")
@@ -72,15 +111,9 @@ def check_json(value: object, path: str, depth: int = 0) -> None:
             if not isinstance(key, str):
                 raise InvalidInput(f"{path} has a key of type `{type(key).__name__}`; JSON keys are text")
             utf8_size(key, f"a key of {path}")
-            check_json(item, f"{path}.{key[:40]}", depth + 1)
+            _explain(item, f"{path}.{key[:40]}", depth + 1)
     elif isinstance(value, list | tuple):
         for index, item in enumerate(value):
-            check_json(item, f"{path}[{index}]", depth + 1)
-    else:
+            _explain(item, f"{path}[{index}]", depth + 1)
+    elif value is not None:
         raise InvalidInput(f"{path} is a `{type(value).__name__}`, which JSON cannot carry; convert it to text or a number")
-
-
-def _check_integer(value: int, path: str) -> None:
-    # Python refuses to read back integers of more than 4,300 digits; staying far below keeps every stored value readable.
-    if value.bit_length() > INTEGER_DIGITS_MAX * 3:
-        raise InvalidInput(f"{path} is an integer of more than {INTEGER_DIGITS_MAX} digits; send it as text")

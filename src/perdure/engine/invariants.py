@@ -79,7 +79,7 @@ class Invariants:
             yield Finding("every paired result stands in the message that answers", where, "it does not")
 
     def job(self, job: Job) -> Iterator[Finding]:
-        where = f"{_whose(job.owner)}, job {job.kind}/{job.key}"
+        where = f"{whose(job.owner)}, job {job.kind}/{job.key}"
         if (job.due_at is None) != (job.state in ("done", "dead")):
             yield Finding("a job has a due time exactly while it is open", where, job.state)
         if job.fence < job.attempts or job.failures > job.runs:
@@ -92,7 +92,7 @@ class Invariants:
         return iter(())
 
     def operation(self, owner: Owner, operation: Operation) -> Iterator[Finding]:
-        where = f"{_whose(owner)}, operation {operation.seq}"
+        where = f"{whose(owner)}, operation {operation.seq}"
         expected = self._operations.get(owner, 0) + 1
         if operation.seq != expected:
             yield Finding("operations of an owner are numbered from 1 without holes", where, f"expected {expected}")
@@ -125,15 +125,15 @@ class Invariants:
                 yield Finding("every tool result answers a call", where, f"{len(seen.answered)} do not")
         for owner in self._stated.keys() | self._operations.keys():
             if self._stated.get(owner, 0) != self._operations.get(owner, 0):
-                yield Finding("an owner counts its operations", _whose(owner), f"{self._stated.get(owner, 0)} stated")
+                yield Finding("an owner counts its operations", whose(owner), f"{self._stated.get(owner, 0)} stated")
         for (owner, kind, _), (seq, after) in self._last.items():
             if after is not None:
-                yield Finding("what an operation left is there", f"{_whose(owner)}, operation {seq}", f"no such {kind}")
+                yield Finding("what an operation left is there", f"{whose(owner)}, operation {seq}", f"no such {kind}")
 
 
-def _whose(owner: Owner) -> str:
+def whose(owner: Owner) -> str:
     return f"space {owner.space!r:.40}, user {owner.user!r:.40}"
 
 
 def _where(owner: Owner, address: Address, number: int) -> str:
-    return f"{_whose(owner)}, agent {address.agent!r:.40}, channel {address.channel!r:.40}, session {number}"
+    return f"{whose(owner)}, agent {address.agent!r:.40}, channel {address.channel!r:.40}, session {number}"

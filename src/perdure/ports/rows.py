@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from dataclasses import asdict
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar, cast
@@ -16,9 +17,14 @@ from perdure.domain.jobs import JOB_STATES, Claim, Job, JobState, QueueReport
 from perdure.domain.journal import Attribution, Operation
 from perdure.domain.messages import ROLES, CallState, Message, Role, Session, ToolCall
 from perdure.domain.scope import Address, MessageId, Owner, SessionId, ToolCallId
+from perdure.domain.series import CoveredWindow, Entry, PastEntry, Series, SeriesSpec
+from perdure.domain.spans import Span
+from perdure.domain.state import KeyInfo, Revision
 from perdure.domain.tally import Tally
 from perdure.domain.text import Json
 from perdure.domain.times import from_us, to_us
+from perdure.ports.series import FetchLease
+from perdure.ports.state import PREVIEW_KEPT
 
 T = TypeVar("T")
 # Rows come from a driver, which cannot say more of their types than this; the readers below check what they rely on.
@@ -69,6 +75,27 @@ TABLES: dict[str, Table] = {
     "owners": Table((*_OWNER, "operations"), 2),
     "operations": Table((*_OWNER, "seq", "at_us", "actor", "action", "kind", "key", "before", "after", "why"), 3),
     "tallies": Table((*_PLACE, "up_to_seq", "body", "operation"), 5),
+    "state_keys": Table((*_OWNER, "key", "revision", "saved_at_us", "expires_at_us", "size_bytes", "preview"), 3),
+    "state_revisions": Table((*_OWNER, "key", "revision", "body", "saved_at_us", "expires_at_us"), 4),
+    "series": Table(
+        (
+            *_OWNER,
+            "series",
+            "spec",
+            "accumulated_since_us",
+            "last_updated_us",
+            "entries",
+            "api_calls",
+            "fetched",
+            "duplicates",
+            "removed",
+        ),
+        3,
+    ),
+    "series_entries": Table((*_OWNER, "series", "id", "at_us", "body", "first_seen_us", "last_seen_us"), 4),
+    "series_past": Table((*_OWNER, "series", "id", "version", "at_us", "body", "seen_us"), 5),
+    "series_windows": Table((*_OWNER, "series", "start_us", "end_us", "fetched_us"), 4),
+    "series_leases": Table((*_OWNER, "series", "holder", "start_us", "end_us", "until_us"), 5),
 }
 
 
@@ -268,3 +295,96 @@ def _read_tally(row: AnyRow) -> Tally:
         _address(agent, channel), number, up_to_seq, counts["by_role"], counts["tokens_by_role"], counts["by_tool"],
         counts["failures"],
     )  # fmt: skip
+
+
+# -- state -------------------------------------------------------------------------------------------------------------
+
+
+def revision_row(owner: Owner, revision: Revision) -> AnyRow:
+    expires = None if revision.expires_at is None else to_us(revision.expires_at)
+    return (owner.space, owner.user, revision.key, revision.number, revision.body, to_us(revision.saved_at), expires)
+
+
+def to_revision(row: AnyRow) -> Revision:
+    return readable("state_revisions", _read_revision, row)
+
+
+def _read_revision(row: AnyRow) -> Revision:
+    _, _, key, number, body, saved, expires = row
+    return Revision(key, number, body, from_us(saved), None if expires is None else from_us(expires))
+
+
+def key_row(owner: Owner, revision: Revision) -> AnyRow:
+    """The row that finds a key without reading its value. A deletion has no size and no preview."""
+    expires = None if revision.expires_at is None else to_us(revision.expires_at)
+    size = None if revision.body is None else len(revision.body.encode())
+    preview = None if revision.body is None else revision.body[:PREVIEW_KEPT]
+    return (owner.space, owner.user, revision.key, revision.number, to_us(revision.saved_at), expires, size, preview)
+
+
+def to_key_info(row: AnyRow) -> KeyInfo:
+    return readable("state_keys", _read_key, row)
+
+
+def _read_key(row: AnyRow) -> KeyInfo:
+    _, _, key, revision, saved, _, size, preview = row
+    return KeyInfo(key, from_us(saved), size, revision, preview)
+
+
+# -- series ------------------------------------------------------------------------------------------------------------
+
+
+def series_row(owner: Owner, series: Series) -> AnyRow:
+    return (
+        owner.space, owner.user, series.name, dump(asdict(series.spec)), to_us(series.accumulated_since),
+        to_us(series.last_updated), series.count, series.api_calls, series.fetched, series.duplicates, series.removed,
+    )  # fmt: skip
+
+
+def to_series(row: AnyRow) -> Series:
+    return readable("series", _read_series, row)
+
+
+def _read_series(row: AnyRow) -> Series:
+    _, _, name, spec, since, updated, *counts = row
+    return Series(name, SeriesSpec(**json.loads(spec)), from_us(since), from_us(updated), *counts)
+
+
+def entry_row(owner: Owner, series: str, entry: Entry) -> AnyRow:
+    return (
+        owner.space, owner.user, series, entry.id, entry.at_us, dump(entry.body), entry.first_seen_us, entry.last_seen_us,
+    )  # fmt: skip
+
+
+def to_entry(row: AnyRow) -> Entry:
+    return readable("series_entries", _read_entry, row)
+
+
+def _read_entry(row: AnyRow) -> Entry:
+    _, _, _, entry_id, at_us, body, first_seen, last_seen = row
+    return Entry(entry_id, at_us, json.loads(body), first_seen, last_seen)
+
+
+def to_past_entry(row: AnyRow) -> PastEntry:
+    return readable("series_past", _read_past, row)
+
+
+def _read_past(row: AnyRow) -> PastEntry:
+    _, _, _, entry_id, version, at_us, body, seen = row
+    return PastEntry(entry_id, version, at_us, json.loads(body), seen)
+
+
+def window_row(owner: Owner, series: str, window: CoveredWindow) -> AnyRow:
+    return (owner.space, owner.user, series, window.span.start_us, window.span.end_us, window.fetched_us)
+
+
+def to_window(row: AnyRow) -> CoveredWindow:
+    return readable("series_windows", lambda row: CoveredWindow(Span(row[3], row[4]), row[5]), row)
+
+
+def lease_row(owner: Owner, series: str, lease: FetchLease) -> AnyRow:
+    return (owner.space, owner.user, series, lease.holder, lease.span.start_us, lease.span.end_us, lease.until_us)
+
+
+def to_lease(row: AnyRow) -> FetchLease:
+    return readable("series_leases", lambda row: FetchLease(Span(row[4], row[5]), row[3], row[6]), row)

@@ -25,6 +25,8 @@ from perdure.domain.messages import CallState, Message, MessageQuery, Session
 from perdure.domain.reports import Finding, StoreDescription, StoreFile
 from perdure.domain.scope import Address, MessageId, Owner, SessionId, ToolCallId
 from perdure.domain.tally import Tally
+from perdure.ports.series import SeriesTx, SeriesView
+from perdure.ports.state import StateTx, StateView
 
 T = TypeVar("T")
 Row = tuple[str | int | float | bytes | None, ...]
@@ -46,6 +48,14 @@ class Features:
 
 class View(Protocol):
     """Reading one owner's rows, all as of one moment."""
+
+    @property
+    def state(self) -> StateView:
+        """The owner's key-value state."""
+
+    @property
+    def series(self) -> SeriesView:
+        """The owner's time series."""
 
     def find_messages(self, ids: Sequence[MessageId]) -> dict[MessageId, Message]:
         """Those of `ids` that are held."""
@@ -83,6 +93,14 @@ class View(Protocol):
 
 class Tx(View, Protocol):
     """Reading and writing one owner's rows: all of it happens, or none."""
+
+    @property
+    def state(self) -> StateTx:
+        """The owner's key-value state."""
+
+    @property
+    def series(self) -> SeriesTx:
+        """The owner's time series."""
 
     def put_sessions(self, sessions: Iterable[Session]) -> None:
         """Insert, or update by (address, number). Another session under the same id at the address is a `Conflict`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from perdure.domain.errors import InvalidInput, LimitExceeded, NotFound
+from perdure.domain.errors import InvalidInput, NotFound
 from perdure.domain.jobs import JOB_STATES, Job, JobState
 from perdure.domain.journal import Operation
 from perdure.domain.limits import Limits
@@ -25,7 +25,7 @@ class History:
         self, scope: Scope, *, limit: int, session: str | None = None, before: str | None = None, after: str | None = None
     ) -> list[Message]:
         """Oldest first: the latest `limit`, or those next to the message named by `before` or `after`."""
-        rows = self._page(limit)
+        rows = self.limits.page(limit)
         if before is not None and after is not None:
             raise InvalidInput("`before` and `after` are both given; page in one direction at a time")
 
@@ -47,7 +47,7 @@ class History:
         return self.store.read(scope.owner, lambda view: self._held(view, scope, message_id))
 
     def sessions(self, scope: Scope, *, limit: int) -> list[Session]:
-        rows = self._page(limit)
+        rows = self.limits.page(limit)
         return self.store.read(scope.owner, lambda view: view.list_sessions(scope.address, limit=rows))
 
     def tally(self, scope: Scope, session: str | None) -> Tally:
@@ -66,13 +66,13 @@ class History:
         return self.store.read(scope.owner, work)
 
     def journal(self, scope: Scope, *, limit: int, before: int | None = None) -> list[Operation]:
-        rows = self._page(limit)
+        rows = self.limits.page(limit)
         return self.store.read(scope.owner, lambda view: view.list_operations(limit=rows, before=before))
 
     def jobs(self, scope: Scope, state: JobState | None, *, limit: int) -> list[Job]:
         if state is not None and state not in JOB_STATES:
             raise InvalidInput(f"`state` = {state!r:.40} is unknown; use one of {', '.join(JOB_STATES)}")
-        rows = self._page(limit)
+        rows = self.limits.page(limit)
         return self.store.read(scope.owner, lambda view: view.list_jobs(state, limit=rows))
 
     def retry_jobs(self, scope: Scope, now: datetime) -> int:
@@ -81,15 +81,6 @@ class History:
             return sum(tx.retry_job(job.kind, job.key, now=now) for job in dead)
 
         return self.store.write(scope.owner, work)
-
-    def _page(self, limit: int) -> int:
-        if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
-            raise InvalidInput(f"`limit` = {limit!r:.40} must be a whole number of at least 1")
-        if limit > self.limits.page_rows_max:
-            raise LimitExceeded(
-                f"`limit` = {limit} is more than `page_rows_max` = {self.limits.page_rows_max}; read page by page"
-            )
-        return limit
 
     def _session(self, view: View, scope: Scope, session: str) -> Session:
         check_id(session, "session", bytes_max=ID_BYTES_MAX)

@@ -8,6 +8,9 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import TypeVar
 
+from perdure.adapters.memory.held import OwnerRows
+from perdure.adapters.memory.series import MemorySeries
+from perdure.adapters.memory.state import MemoryState
 from perdure.domain.errors import Conflict, InvalidInput, Unavailable
 from perdure.domain.jobs import (
     Claim,
@@ -35,38 +38,7 @@ from perdure.ports.rows import TABLES, AnyRow
 from perdure.ports.store import Features, Row, Tx, View
 
 T = TypeVar("T")
-SCHEMA_VERSION = 1
-
-
-class OwnerRows:
-    """Everything of one owner, by table and key, with a log of what to put back if a transaction fails."""
-
-    def __init__(self) -> None:
-        self.tables: dict[str, dict[AnyRow, AnyRow]] = {name: {} for name in TABLES}
-        self._undo: list[tuple[str, AnyRow, AnyRow | None]] = []
-
-    def put(self, table: str, row: AnyRow) -> None:
-        key = row[: TABLES[table].key]
-        self._undo.append((table, key, self.tables[table].get(key)))
-        self.tables[table][key] = row
-
-    def remove(self, table: str, key: AnyRow) -> None:
-        self._undo.append((table, key, self.tables[table].pop(key)))
-
-    def commit(self) -> None:
-        self._undo.clear()
-
-    def roll_back(self) -> None:
-        for table, key, row in reversed(self._undo):
-            if row is None:
-                del self.tables[table][key]
-            else:
-                self.tables[table][key] = row
-        self._undo.clear()
-
-    def of(self, table: str) -> list[AnyRow]:
-        held = self.tables[table]
-        return [held[key] for key in sorted(held)]
+SCHEMA_VERSION = 2
 
 
 class MemoryTx:
@@ -74,6 +46,14 @@ class MemoryTx:
         self._held = held
         self._owner = owner
         self._prefix = (owner.space, owner.user)
+
+    @property
+    def state(self) -> MemoryState:
+        return MemoryState(self._held, self._owner)
+
+    @property
+    def series(self) -> MemorySeries:
+        return MemorySeries(self._held, self._owner)
 
     # -- the log
 

@@ -1,0 +1,29 @@
+"""How the SQL stores run their named queries: what differs between the databases, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from perdure.ports.rows import AnyRow
+
+MAX_INTEGER = 2**63 - 1
+
+
+class Statements(Protocol):
+    """Running named queries on a connection that is inside a transaction."""
+
+    def all(self, name: str, values: tuple[Any, ...]) -> list[AnyRow]:
+        """Every row of the query."""
+
+    def change(self, name: str, values: tuple[Any, ...]) -> int:
+        """Run it; how many rows it changed."""
+
+    def put(self, name: str, many: Sequence[AnyRow]) -> None:
+        """Run it for each row. What a constraint refuses is a `Conflict`."""
+
+    def array(self, values: Sequence[str]) -> Any:
+        """A list as one parameter."""
+
+    def locked(self, name: str) -> str:
+        """The variant of a look-up that keeps rivals off the row; the same one where the transaction does that anyway."""

@@ -1,0 +1,293 @@
+"""Time series: merging what was fetched, answering from what is held, and saying exactly what is not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta, tzinfo
+from typing import Any
+
+from perdure.domain.errors import Conflict, InvalidInput, LimitExceeded, NotFound
+from perdure.domain.limits import Limits
+from perdure.domain.scope import ID_BYTES_MAX, Owner
+from perdure.domain.series import (
+    COVERAGE_RULES,
+    CoverageRule,
+    EntryQuery,
+    FetchRecord,
+    MergePlan,
+    MergeResult,
+    PastEntry,
+    Series,
+    SeriesAnswer,
+    SeriesSpec,
+)
+from perdure.domain.spans import Span
+from perdure.domain.text import check_id
+from perdure.domain.times import from_us, to_us
+from perdure.engine.coverage import in_words, judge, judge_by_entries, proven, recorded
+from perdure.engine.instants import instant_us, zone_named
+from perdure.engine.merging import plan_merge, sightings
+from perdure.engine.specs import changed, checked, new_spec
+from perdure.ports.clock import Clock
+from perdure.ports.store import Store, Tx, View
+
+EVERYTHING = (-(2**62), 2**62)
+
+
+@dataclass(frozen=True, slots=True)
+class Cleanup:
+    """What a cleanup took away and kept."""
+
+    success: bool
+    removed: int
+    kept: int
+    cutoff_date: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class QueryOptions:
+    """How to answer a query: how many entries from where, by which rule, and how stale a tip is tolerated."""
+
+    limit: int = 1_000
+    page: str | None = None
+    coverage: CoverageRule = "ledger"
+    fresh_for_s: float | None = None
+    by_first_seen: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesService:
+    store: Store
+    clock: Clock
+    limits: Limits
+    max_entries: int | None
+
+    # -- the series itself
+
+    def find(self, owner: Owner, name: str) -> Series | None:
+        check_name(name)
+        return self.store.read(owner, lambda view: view.series.find(name))
+
+    def get(self, owner: Owner, name: str) -> Series:
+        held = self.find(owner, name)
+        if held is None:
+            raise NotFound(f"there is no series {name!r:.80}; merge something into it first")
+        return held
+
+    def list_series(self, owner: Owner, *, limit: int) -> list[Series]:
+        rows = self.limits.page(limit)
+        return self.store.read(owner, lambda view: view.series.list_series(after=None, limit=rows))
+
+    def configure(self, owner: Owner, name: str, changes: Mapping[str, Any]) -> Series:
+        """Make the series, or change its rules explicitly. Entries held are not read anew."""
+        check_name(name)
+        now = self.clock.now()
+
+        def work(tx: Tx) -> Series:
+            held = tx.series.find(name)
+            spec = new_spec(changes, self.max_entries) if held is None else checked(replace(held.spec, **dict(changes)))
+            series = Series(name, spec, now, now) if held is None else replace(held, spec=spec)
+            tx.series.put(series)
+            return series
+
+        checked(new_spec(changes, self.max_entries))
+        return self.store.write(owner, work)
+
+    def remove(self, owner: Owner, name: str) -> int:
+        """Delete the series with its entries and its ledger."""
+        check_name(name)
+        return self.store.write(owner, lambda tx: tx.series.remove(name))
+
+    # -- merging
+
+    def merge(
+        self,
+        owner: Owner,
+        name: str,
+        entries: Sequence[object],
+        *,
+        fetch: FetchRecord,
+        stated: Mapping[str, Any],
+        strict: bool = False,
+    ) -> MergeResult:
+        """Merge a batch and note what it proves, in one transaction that costs what the batch costs."""
+        check_name(name)
+        batch = self._bounded(entries)
+        now = self.clock.now()
+        now_us = to_us(now)
+        fetch = replace(fetch, fetched_us=fetch.fetched_us or now_us)
+
+        def work(tx: Tx) -> MergeResult:
+            series = self._held_or_new(tx, name, stated, now)
+            good, bad = sightings(batch, series.spec, zone_named(series.spec.zone), bytes_max=self.limits.entry_bytes_max)
+            if strict and bad:
+                return MergeResult(False, 0, 0, 0, tuple(bad), series.count)
+            held = tx.series.find_entries(name, list({one.id for one in good}))
+            plan = plan_merge(good, held, now_us)
+            series = self._book(series, plan, fetch, now)
+            tx.series.put(series)
+            tx.series.put_entries(name, plan.entries)
+            tx.series.add_past(name, plan.past, seen_us=now_us)
+            _credit(tx, name, fetch, [one.at_us for one in good], now_us)
+            series, evicted = _evict(tx, series)
+            return MergeResult(True, plan.added, plan.duplicates, plan.updated, tuple(bad), series.count, evicted)
+
+        return self.store.write(owner, work)
+
+    def _bounded(self, entries: Sequence[object]) -> list[object]:
+        if isinstance(entries, str | bytes | Mapping) or not hasattr(entries, "__iter__"):
+            raise InvalidInput(f"`entries` is a `{type(entries).__name__}`; pass a list of objects")
+        batch: list[object] = []
+        for entry in entries:
+            if len(batch) >= self.limits.batch_entries_max:
+                raise LimitExceeded(
+                    f"the batch has more than `batch_entries_max` = {self.limits.batch_entries_max} entries; split it"
+                )
+            batch.append(entry)
+        return batch
+
+    def _held_or_new(self, tx: Tx, name: str, stated: Mapping[str, Any], now: datetime) -> Series:
+        held = tx.series.find(name)
+        if held is None:
+            series = Series(name, new_spec(stated, self.max_entries), now, now)
+            tx.series.put(series)
+            return series
+        if different := changed(held.spec, stated):
+            field, ours, theirs = different[0]
+            raise Conflict(
+                f"series {name!r:.80} has `{field}` = {ours!r:.60}, fixed at first use, not {theirs!r:.60}; "
+                "leave it out, or change it with `configure`"
+            )
+        return held
+
+    def _book(self, series: Series, plan: MergePlan, fetch: FetchRecord, now: datetime) -> Series:
+        return replace(
+            series,
+            last_updated=now,
+            count=series.count + plan.added,
+            api_calls=series.api_calls + fetch.api_calls,
+            fetched=series.fetched + plan.added + plan.duplicates,
+            duplicates=series.duplicates + plan.duplicates,
+        )
+
+    # -- asking
+
+    def query(self, owner: Owner, name: str, start: object, end: object, options: QueryOptions) -> SeriesAnswer:
+        """Entries between two instants, both included, and what is covered of them."""
+        check_name(name)
+        if not 1 <= options.limit <= self.limits.page_rows_max:
+            raise InvalidInput(
+                f"`limit` = {options.limit!r:.40} must be from 1 to `page_rows_max` = {self.limits.page_rows_max}"
+            )
+        if options.coverage not in COVERAGE_RULES:
+            raise InvalidInput(f"`coverage` = {options.coverage!r:.40} is unknown; use one of {', '.join(COVERAGE_RULES)}")
+        now_us = to_us(self.clock.now())
+        return self.store.read(owner, lambda view: _answer(view, name, (start, end), options, now_us))
+
+    def cleanup(self, owner: Owner, name: str, keep_days: float) -> Cleanup:
+        """Remove entries older than `keep_days`, and the claim to know that time. The instant of the cutoff is kept."""
+        check_name(name)
+        if isinstance(keep_days, bool) or not isinstance(keep_days, int | float) or not 0 <= keep_days <= 10**6:
+            raise InvalidInput(f"`keep_days` = {keep_days!r:.40} must be a number of days from 0 on")
+        now = self.clock.now()
+        cutoff = now - timedelta(days=min(keep_days, (now - from_us(-(2**55))).days))
+
+        def work(tx: Tx) -> Cleanup:
+            series = tx.series.find(name)
+            if series is None:
+                return Cleanup(True, 0, 0, cutoff)
+            removed = tx.series.remove_before(name, to_us(cutoff))
+            tx.series.trim_windows(name, to_us(cutoff))
+            series = replace(series, count=series.count - removed, removed=series.removed + removed)
+            tx.series.put(series)
+            return Cleanup(True, removed, series.count, cutoff)
+
+        return self.store.write(owner, work)
+
+    def history(self, owner: Owner, name: str, entry_id: str, *, limit: int) -> list[PastEntry]:
+        check_name(name)
+        rows = self.limits.page(limit)
+        return self.store.read(owner, lambda view: view.series.history(name, entry_id, limit=rows))
+
+
+def check_name(name: str) -> None:
+    check_id(name, "series", bytes_max=ID_BYTES_MAX)
+
+
+def _credit(tx: Tx, name: str, fetch: FetchRecord, instants: Sequence[int], now_us: int) -> None:
+    span = proven(fetch, instants, now_us)
+    if span is not None:
+        touching = [
+            window
+            for window in tx.series.windows(name, span)
+            if window.span.start_us <= span.end_us and window.span.end_us >= span.start_us
+        ]
+        tx.series.replace_windows(name, span, recorded(touching, span, fetch.fetched_us))
+
+
+def _evict(tx: Tx, series: Series) -> tuple[Series, int]:
+    """Hold the series to its bound: the oldest go, and with them the claim to know their time."""
+    most = series.spec.max_entries
+    over = 0 if most is None else max(0, series.count - most)
+    if not over:
+        return series, 0
+    newest_gone = tx.series.remove_oldest(series.name, over)
+    if newest_gone is not None:
+        tx.series.trim_windows(series.name, newest_gone + 1)
+    series = replace(series, count=series.count - over, removed=series.removed + over)
+    tx.series.put(series)
+    return series, over
+
+
+def wanted_span(start: object, end: object, zone: tzinfo) -> tuple[int, int, Span]:
+    """Both ends as instants, and the half-open span that the ledger is asked about."""
+    start_us, end_us = instant_us(start, zone, "`start_time`"), instant_us(end, zone, "`end_time`")
+    if start_us > end_us:
+        raise InvalidInput(
+            f"`start_time` {from_us(start_us).isoformat()} is after `end_time` {from_us(end_us).isoformat()}; swap them"
+        )
+    # Of a single instant, the ledger is asked about just that one.
+    return start_us, end_us, Span(start_us, max(end_us, start_us + 1))
+
+
+def _answer(view: View, name: str, ends: tuple[object, object], options: QueryOptions, now_us: int) -> SeriesAnswer:
+    series = view.series.find(name)
+    spec = SeriesSpec() if series is None else series.spec
+    if options.fresh_for_s is not None:
+        spec = checked(replace(spec, fresh_for_s=options.fresh_for_s))
+    start_us, end_us, wanted = wanted_span(*ends, zone_named(spec.zone))
+    query = EntryQuery(name, start_us, end_us, options.limit + 1, _cursor(options.page), by_first_seen=options.by_first_seen)
+    entries = view.series.entries(query)
+    count = view.series.count(name, start_us, end_us)
+    oldest, newest = view.series.extremes(name)
+    windows = view.series.windows(name, wanted)
+    if options.coverage == "ledger":
+        verdict = judge(wanted, windows, spec, now_us)
+    else:
+        verdict = judge_by_entries(wanted, oldest, newest, count, options.coverage)
+    anything = series is not None and (oldest is not None or bool(windows))
+    page, more = entries[: options.limit], len(entries) > options.limit
+    return SeriesAnswer(
+        entries=tuple(page),
+        count=count,
+        coverage=verdict.coverage,
+        gaps=verdict.gaps,
+        provisional=verdict.provisional,
+        stale_by_s=verdict.stale_us / 1_000_000,
+        needs_api_call=bool(verdict.gaps),
+        reason=in_words(verdict, count=count, anything=anything, wanted=wanted),
+        oldest_us=oldest,
+        newest_us=newest,
+        wanted=wanted,
+        next_page=f"{page[-1].first_seen_us if options.by_first_seen else page[-1].at_us}:{page[-1].id}" if more else None,
+    )
+
+
+def _cursor(page: str | None) -> tuple[int, str] | None:
+    if page is None:
+        return None
+    instant, colon, entry_id = page.partition(":")
+    if not colon or not instant.lstrip("-").isdecimal():
+        raise InvalidInput(f"`page` = {page!r:.60} is no page; pass on `next_page` as it came")
+    return int(instant), entry_id

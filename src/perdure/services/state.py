@@ -1,0 +1,143 @@
+"""Key-value state: any JSON under a key, every revision kept, a deletion included."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from fnmatch import fnmatchcase
+from itertools import takewhile
+
+from perdure.domain.errors import Conflict, InvalidInput, NotFound
+from perdure.domain.limits import Limits
+from perdure.domain.scope import ID_BYTES_MAX, Owner
+from perdure.domain.state import KeyInfo, Loaded, Revision
+from perdure.domain.text import Json, check_id, encode_json
+from perdure.ports.clock import Clock
+from perdure.ports.store import Store, Tx, View
+
+PREVIEW_CHARS = 100
+KEYS_PER_PAGE = 500
+WILDCARDS = "*?["
+
+
+@dataclass(frozen=True, slots=True)
+class StateService:
+    store: Store
+    clock: Clock
+    limits: Limits
+
+    def save(
+        self, owner: Owner, key: str, value: Json, *, expected: int | None = None, expires_in_s: float | None = None
+    ) -> Revision:
+        """Store a value as the next revision. With `expected`, only if the key still stands at that revision (0: none)."""
+        _check_key(key)
+        limits = self.limits
+        body = encode_json(value, "`value`", bytes_max=limits.state_value_bytes_max, limit="state_value_bytes_max")
+        now = self.clock.now()
+        expires = None if expires_in_s is None else _later(now, expires_in_s)
+        return self._put(owner, Revision(key, 0, body, now, expires), expected)
+
+    def delete(self, owner: Owner, key: str, *, expected: int | None = None) -> bool:
+        """Take the value away; it stays in the history. False if there was none."""
+        _check_key(key)
+        now = self.clock.now()
+
+        def work(tx: Tx) -> bool:
+            latest = tx.state.find(key)
+            _check_expected(key, latest, expected)
+            if latest is None or latest.body is None:
+                return False
+            alive = latest.alive(now)
+            tx.state.put(Revision(key, latest.number + 1, None, now), keep=self.limits.state_revisions_max)
+            return alive
+
+        return self.store.write(owner, work)
+
+    def find(self, owner: Owner, key: str, *, revision: int | None = None) -> Loaded:
+        """The value if there is one; of a past revision if asked for, expired or not."""
+        _check_key(key)
+        now = self.clock.now()
+
+        def work(view: View) -> Revision | None:
+            return view.state.find(key) if revision is None else view.state.find_revision(key, revision)
+
+        held = self.store.read(owner, work)
+        if held is None or held.body is None or (revision is None and not held.alive(now)):
+            return Loaded(key, found=False)
+        return Loaded(key, found=True, value=json.loads(held.body), revision=held.number, updated_at=held.saved_at)
+
+    def list_keys(self, owner: Owner, pattern: str, *, limit: int) -> tuple[list[KeyInfo], bool]:
+        """Keys that match a case-exact glob, in order, and whether there are more."""
+        if not isinstance(pattern, str) or not pattern:
+            raise InvalidInput(f"`pattern` = {pattern!r:.60} must be text such as kudos* or *_givers")
+        self.limits.page(limit)
+        now = self.clock.now()
+        prefix = "".join(takewhile(lambda letter: letter not in WILDCARDS, pattern))
+
+        def work(view: View) -> list[KeyInfo]:
+            found: list[KeyInfo] = []
+            after: str | None = None
+            while len(found) <= limit:
+                page = view.state.list_keys(now=now, prefix=prefix, after=after, limit=KEYS_PER_PAGE)
+                found += [info for info in page if fnmatchcase(info.key, pattern)]
+                if len(page) < KEYS_PER_PAGE:
+                    break
+                after = page[-1].key
+            return found
+
+        found = self.store.read(owner, work)
+        return [replace(info, preview=_preview(info.preview)) for info in found[:limit]], len(found) > limit
+
+    def history(self, owner: Owner, key: str, *, limit: int, before: int | None = None) -> list[Revision]:
+        _check_key(key)
+        rows = self.limits.page(limit)
+        return self.store.read(owner, lambda view: view.state.list_revisions(key, limit=rows, before=before))
+
+    def restore(self, owner: Owner, key: str, revision: int) -> Revision:
+        """Save the value of a past revision as the next one."""
+        _check_key(key)
+        past = self.store.read(owner, lambda view: view.state.find_revision(key, revision))
+        if past is None or past.body is None:
+            raise NotFound(f"key {key!r:.80} has no value at revision {revision}; `history` lists what there is")
+        return self._put(owner, Revision(key, 0, past.body, self.clock.now()), None)
+
+    def clear(self, owner: Owner) -> int:
+        """Delete every key; each can be restored from its history. How many there were."""
+        infos, _ = self.list_keys(owner, "*", limit=self.limits.page_rows_max)
+        return sum(self.delete(owner, info.key) for info in infos)
+
+    def _put(self, owner: Owner, draft: Revision, expected: int | None) -> Revision:
+        def work(tx: Tx) -> Revision:
+            latest = tx.state.find(draft.key)
+            _check_expected(draft.key, latest, expected)
+            numbered = replace(draft, number=1 if latest is None else latest.number + 1)
+            tx.state.put(numbered, keep=self.limits.state_revisions_max)
+            return numbered
+
+        return self.store.write(owner, work)
+
+
+def _check_key(key: str) -> None:
+    check_id(key, "key", bytes_max=ID_BYTES_MAX)
+
+
+def _check_expected(key: str, latest: Revision | None, expected: int | None) -> None:
+    held = 0 if latest is None else latest.number
+    if expected is not None and expected != held:
+        raise Conflict(f"key {key!r:.80} stands at revision {held}, not {expected}; load it again, then decide")
+
+
+def _later(now: datetime, seconds: float) -> datetime:
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds <= 10**10:
+        raise InvalidInput(f"`expires_in_s` = {seconds!r:.40} must be a number of seconds above 0")
+    try:
+        return now + timedelta(seconds=seconds)
+    except OverflowError:
+        raise InvalidInput(f"`expires_in_s` = {seconds!r:.40} ends after the year 9999; leave it out") from None
+
+
+def _preview(text: str | None) -> str | None:
+    if text is None or len(text) <= PREVIEW_CHARS:
+        return text
+    return text[:PREVIEW_CHARS] + "..."
