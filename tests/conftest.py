@@ -54,7 +54,7 @@ def postgres_url(request: pytest.FixtureRequest) -> Iterator[str]:
     try:
         url = pg.start(root)
     except pg.ServerFailed as error:
-        pytest.fail(str(error), pytrace=False)
+        raise pytest.fail.Exception(str(error), pytrace=False) from None
     yield url
     pg.leave(root)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import shutil
 import tempfile
+import traceback
 import uuid
 import warnings
 from collections.abc import Iterator
@@ -40,7 +41,9 @@ def start(root: Path) -> str:
         try:
             server = _attached(root)
         except Exception as error:
-            raise ServerFailed(f"PostgreSQL did not start: {error!r}\n{_log(root)}") from error
+            raise ServerFailed(
+                f"PostgreSQL did not start:\n{''.join(traceback.format_exception(error))}\n{_log(root)}"
+            ) from error
         return str(server.get_uri())
 
 
@@ -98,4 +101,4 @@ def _alone(root: Path) -> Iterator[None]:
 
 def _log(root: Path) -> str:
     path = root / "data" / "log"
-    return path.read_text(errors="replace")[-4_000:] if path.exists() else "it wrote no log"
+    return path.read_text(errors="replace")[-4_000:] if path.exists() else "The server wrote no log."

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     )
     from perdure.domain.limits import Limits
     from perdure.domain.messages import Message, NewMessage, Session, ToolCall
-    from perdure.handle import Memory
+    from perdure.handles.memory import Memory
     from perdure.settings import Settings
 
 __all__ = [
@@ -57,7 +57,7 @@ _HOMES = {
     ),
     "Limits": "perdure.domain.limits",
     **dict.fromkeys(("Message", "NewMessage", "Session", "ToolCall"), "perdure.domain.messages"),
-    "Memory": "perdure.handle",
+    "Memory": "perdure.handles.memory",
     "Settings": "perdure.settings",
 }
 

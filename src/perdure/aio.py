@@ -24,7 +24,7 @@ from perdure.domain.messages import Message, MessageFields, NewMessage, Session
 from perdure.domain.reports import BackupReport, DoctorReport, ProcessReport, PurgeReport, StoreFile, VerifyReport
 from perdure.domain.scope import DEFAULT, Scope
 from perdure.domain.tally import Tally
-from perdure.handle import Memory
+from perdure.handles.memory import Memory
 from perdure.ports.clock import Clock
 from perdure.ports.store import Progress
 from perdure.services.work import Worker

@@ -18,14 +18,20 @@ from perdure.domain.limits import Limits
 from perdure.domain.reports import BackupReport, DoctorReport, ProcessReport, PurgeReport, StoreFile, VerifyReport
 from perdure.domain.scope import DEFAULT, Scope
 from perdure.engine.appending import TALLY
-from perdure.handle import Memory
+from perdure.handles.memory import Memory, MemoryServices
+from perdure.handles.series import SeriesServices
 from perdure.ports.clock import Clock
 from perdure.ports.store import Progress, Store
+from perdure.services.aggregates import Aggregates
 from perdure.services.backup import backup
 from perdure.services.backup import restore as restore_file
 from perdure.services.doctor import Doctor
 from perdure.services.history import History
 from perdure.services.ingest import Ingest
+from perdure.services.readthrough import ReadThrough
+from perdure.services.retention import CLEANUP, cleanup_handler, cleanup_job
+from perdure.services.series import SeriesService
+from perdure.services.state import StateService
 from perdure.services.tallying import tally_handler
 from perdure.services.verify import verify
 from perdure.services.work import TIDY, Worker, tidy_handler, tidy_job
@@ -92,7 +98,20 @@ class Engine:
         idle = timedelta(seconds=settings.session_idle_s)
         self._ingest = Ingest(store, clock, settings.limits, idle)
         self._history = History(store, settings.limits)
-        self._handlers = {TALLY: tally_handler(store, clock), TIDY: tidy_handler(store, clock)}
+        limit = settings.series_max_entries
+        series = SeriesService(store, clock, settings.limits, None if limit == 0 else limit)
+        self._services = MemoryServices(
+            clock,
+            self._ingest,
+            self._history,
+            StateService(store, clock, settings.limits),
+            SeriesServices(series, Aggregates(store), ReadThrough(store, series)),
+        )
+        self._handlers = {
+            TALLY: tally_handler(store, clock),
+            TIDY: tidy_handler(store, clock),
+            CLEANUP: cleanup_handler(store, series),
+        }
         self._background = _Background(self.worker()) if background else None
 
     @property
@@ -103,7 +122,7 @@ class Engine:
     def memory(self, user: str, *, agent: str = DEFAULT, channel: str = DEFAULT, space: str | None = None) -> Memory:
         """A handle bound to one scope: this user, talking with this agent, on this channel."""
         scope = Scope.of(user, agent=agent, channel=channel, space=self._settings.space if space is None else space)
-        return Memory(scope, self._ingest, self._history, self._clock)
+        return Memory(scope, self._services)
 
     def process(self, seconds: float = 10.0) -> ProcessReport:
         """Run the jobs that are due, until none is or the time is up."""
@@ -112,7 +131,9 @@ class Engine:
     def worker(self) -> Worker:
         """A job worker on this store, for a host that wants to run it itself."""
         name = f"{socket.gethostname()}-{os.getpid()}-{threading.get_ident():x}"
-        return Worker(self._store, self._clock, self._handlers, name, repeating=(tidy_job(self._clock),))
+        return Worker(
+            self._store, self._clock, self._handlers, name, repeating=(tidy_job(self._clock), cleanup_job(self._clock))
+        )
 
     def verify(self, progress: Progress | None = None) -> VerifyReport:
         """Check every invariant, on one consistent snapshot; nothing is changed."""

@@ -35,6 +35,8 @@ class Settings:
     """How long one call may wait for the store before it is `Unavailable`."""
     session_idle_s: float = 1800.0
     """More silence than this ends a session; the next message opens a new one."""
+    series_max_entries: int = 10_000
+    """Entries a new series keeps unless it says otherwise; the oldest are evicted. 0: no bound."""
     postgres_schema: str = "perdure"
     """PostgreSQL: the schema that holds the tables."""
     postgres_pool_max: int = 10
@@ -49,6 +51,8 @@ class Settings:
             value = getattr(self, name)
             if not 0 < value <= 10**9:
                 raise InvalidInput(f"setting `{name}` = {value} must be more than 0 seconds")
+        if self.series_max_entries < 0:
+            raise InvalidInput(f"setting `series_max_entries` = {self.series_max_entries} must be 0 (no bound) or more")
         if self.postgres_pool_max < 1:
             raise InvalidInput(f"setting `postgres_pool_max` = {self.postgres_pool_max} must be at least 1")
         if not self.postgres_schema.isidentifier():

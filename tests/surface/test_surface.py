@@ -12,7 +12,7 @@ import perdure.app
 import perdure.testing
 from perdure.aio import AsyncEngine, AsyncMemory
 from perdure.app import Engine
-from perdure.handle import Memory
+from perdure.handles.memory import Memory
 
 NAMES = [
     "Conflict", "Corrupt", "Engine", "InvalidInput", "LimitExceeded", "Limits", "Memory", "Message", "NewMessage", "NotFound",

@@ -59,7 +59,8 @@ def test_instants_survive_as_microseconds(instant: datetime) -> None:
         utc = check_instant(instant, "at")
     except InvalidInput:
         return  # it leaves the calendar in UTC
-    assert from_us(to_us(utc)) == utc == instant
+    # An hour that the clocks repeat or skip equals no time in another zone, so the comparison is in UTC.
+    assert from_us(to_us(utc)) == utc == instant.astimezone(UTC)
 
 
 @pytest.mark.parametrize("error", ALL_ERRORS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, tzinfo
 from typing import Any
@@ -105,7 +105,7 @@ class SeriesService:
         self,
         owner: Owner,
         name: str,
-        entries: Sequence[object],
+        entries: Iterable[object],
         *,
         fetch: FetchRecord,
         stated: Mapping[str, Any],
@@ -135,7 +135,7 @@ class SeriesService:
 
         return self.store.write(owner, work)
 
-    def _bounded(self, entries: Sequence[object]) -> list[object]:
+    def _bounded(self, entries: Iterable[object]) -> list[object]:
         if isinstance(entries, str | bytes | Mapping) or not hasattr(entries, "__iter__"):
             raise InvalidInput(f"`entries` is a `{type(entries).__name__}`; pass a list of objects")
         batch: list[object] = []

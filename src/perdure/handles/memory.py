@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from perdure.domain.errors import InvalidInput
@@ -10,25 +11,57 @@ from perdure.domain.jobs import Job, JobState
 from perdure.domain.journal import Operation
 from perdure.domain.messages import Message, MessageFields, NewMessage, Session
 from perdure.domain.scope import Scope
+from perdure.domain.series import Series
 from perdure.domain.tally import Tally
+from perdure.handles.series import SeriesHandle, SeriesRules, SeriesServices
+from perdure.handles.state import State
+from perdure.handles.tools import Tools
 from perdure.ports.clock import Clock
 from perdure.services.history import History
 from perdure.services.ingest import Ingest
+from perdure.services.state import StateService
 
 if TYPE_CHECKING:
     from typing import Unpack
 
 
+@dataclass(frozen=True, slots=True)
+class MemoryServices:
+    """What a handle calls."""
+
+    clock: Clock
+    ingest: Ingest
+    history: History
+    state: StateService
+    series: SeriesServices
+
+
 class Memory:
     """What one user and one agent have between them on one channel. Cheap to make, safe to share between threads."""
 
-    __slots__ = ("_clock", "_history", "_ingest", "scope")
+    __slots__ = ("_do", "scope")
 
-    def __init__(self, scope: Scope, ingest: Ingest, history: History, clock: Clock) -> None:
+    def __init__(self, scope: Scope, services: MemoryServices) -> None:
         self.scope = scope
-        self._ingest = ingest
-        self._history = history
-        self._clock = clock
+        self._do = services
+
+    @property
+    def state(self) -> State:
+        """Key-value state of this user, shared by their agents and channels."""
+        return State(self.scope.owner, self._do.state)
+
+    def series(self, name: str, **rules: Unpack[SeriesRules]) -> SeriesHandle:
+        """A time series of this user, shared by their agents and channels. Rules are fixed at its first use."""
+        return SeriesHandle(self.scope.owner, name, rules, self._do.series)
+
+    def list_series(self, limit: int = 100) -> Sequence[Series]:
+        """The series there are, by name."""
+        return self._do.series.series.list_series(self.scope.owner, limit=limit)
+
+    @property
+    def tools(self) -> Tools:
+        """State and series as tools for an agent."""
+        return Tools(self.state, self.series)
 
     def append(self, role: str, content: str, **fields: Unpack[MessageFields]) -> Message:
         """Log one message, durably, and queue the work it causes.
@@ -38,41 +71,41 @@ class Memory:
         the open one, or a new one after a long silence), `tokens` (default: estimated), `metadata` (a JSON object),
         `tool_calls` (of an assistant message), `tool_call_id` and `failed` (of a tool message).
         """
-        return self._ingest.append(self.scope, [_new_message(role, content, fields)])[0]
+        return self._do.ingest.append(self.scope, [_new_message(role, content, fields)])[0]
 
     def append_many(self, messages: Iterable[NewMessage]) -> list[Message]:
         """Log several messages in one transaction: all of them, in order, or none."""
-        return self._ingest.append(self.scope, messages)
+        return self._do.ingest.append(self.scope, messages)
 
     def messages(
         self, limit: int = 20, *, session: str | None = None, before: str | None = None, after: str | None = None
     ) -> Sequence[Message]:
         """The latest messages, oldest first; of one session, or on either side of the message with a given id."""
-        return self._history.messages(self.scope, limit=limit, session=session, before=before, after=after)
+        return self._do.history.messages(self.scope, limit=limit, session=session, before=before, after=after)
 
     def message(self, id: str) -> Message:
         """One message by its id; `NotFound` if this address has none."""
-        return self._history.message(self.scope, id)
+        return self._do.history.message(self.scope, id)
 
     def sessions(self, limit: int = 20) -> Sequence[Session]:
         """The sessions of this address, newest first."""
-        return self._history.sessions(self.scope, limit=limit)
+        return self._do.history.sessions(self.scope, limit=limit)
 
     def tally(self, session: str | None = None) -> Tally:
         """Counts of a session (default: the newest). Derived by a job, so they may lag behind the log."""
-        return self._history.tally(self.scope, session)
+        return self._do.history.tally(self.scope, session)
 
     def journal(self, limit: int = 50, *, before: int | None = None) -> Sequence[Operation]:
         """What was changed in this user's derived data, by whom and why, newest first."""
-        return self._history.journal(self.scope, limit=limit, before=before)
+        return self._do.history.journal(self.scope, limit=limit, before=before)
 
     def jobs(self, state: JobState | None = None, *, limit: int = 100) -> Sequence[Job]:
         """This user's jobs, in one state or in all."""
-        return self._history.jobs(self.scope, state, limit=limit)
+        return self._do.history.jobs(self.scope, state, limit=limit)
 
     def retry_jobs(self) -> int:
         """Give this user's dead jobs fresh tries; how many there were."""
-        return self._history.retry_jobs(self.scope, self._clock.now())
+        return self._do.history.retry_jobs(self.scope, self._do.clock.now())
 
     def __repr__(self) -> str:
         owner, address = self.scope.owner, self.scope.address

@@ -1,0 +1,215 @@
+"""`ana.series(name)`: one accumulating series of a user, and what is known of its coverage."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from perdure.domain.errors import InvalidInput
+from perdure.domain.scope import Owner
+from perdure.domain.series import CoveredWindow, Entry, FetchRecord, Infer, MergeResult, PastEntry, Series, SeriesAnswer
+from perdure.domain.spans import Span
+from perdure.domain.text import Json
+from perdure.engine.instants import instant_us, zone_named
+from perdure.services.aggregates import Aggregates, Period, as_csv, as_jsonl, flat
+from perdure.services.readthrough import Fetcher, FetchOptions, ReadThrough, Window
+from perdure.services.render import answer_dict
+from perdure.services.series import Cleanup, QueryOptions, SeriesService
+
+if TYPE_CHECKING:
+    from datetime import datetime
+    from typing import Unpack
+
+
+class SeriesRules(TypedDict, total=False):
+    """The rules of a series, see `domain.series.SeriesSpec`. Fixed at first use; `configure` changes them."""
+
+    id_field: str
+    timestamp_field: str
+    id_template: str | None
+    zone: str
+    settles_after_s: float
+    fresh_for_s: float
+    max_entries: int | None
+    keep_days: float | None
+
+
+class Asking(TypedDict, total=False):
+    """Options of `fetch` and `tool`, see `services.readthrough.FetchOptions`."""
+
+    fresh_for_s: float | None
+    join_gaps_s: float
+    longest_s: float | None
+    lease_s: float
+    wait_s: float
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesServices:
+    """What a series handle calls."""
+
+    series: SeriesService
+    aggregates: Aggregates
+    readthrough: ReadThrough
+
+
+class SeriesHandle:
+    """One series by name. It comes into being with its first merge or fetch."""
+
+    __slots__ = ("_do", "_owner", "_rules", "name")
+
+    def __init__(self, owner: Owner, name: str, rules: Mapping[str, Any], services: SeriesServices) -> None:
+        self.name = name
+        self._owner = owner
+        self._rules = dict(rules)
+        self._do = services
+
+    # -- the series itself
+
+    def about(self) -> Series:
+        """Its rules and its books; `NotFound` before the first merge."""
+        return self._do.series.get(self._owner, self.name)
+
+    def configure(self, **rules: Unpack[SeriesRules]) -> Series:
+        """Make it with these rules, or change them. Entries already held keep their ids and instants."""
+        return self._do.series.configure(self._owner, self.name, rules)
+
+    def remove(self) -> int:
+        """Delete it with everything it holds; how many entries that were."""
+        return self._do.series.remove(self._owner, self.name)
+
+    # -- putting in
+
+    def merge(
+        self,
+        entries: Iterable[object],
+        *,
+        window: tuple[object, object] | None = None,
+        complete: bool = True,
+        newest_first: bool = True,
+        infer: Infer = "none",
+        api_calls: int = 1,
+        strict: bool = False,
+    ) -> MergeResult:
+        """Merge what was fetched, by id.
+
+        `window` is what was asked for, from start up to, not including, end: it is recorded as covered, even when nothing
+        came. `complete=False` says that the answer was cut off: then only what it proves is recorded. Without a window
+        nothing is, unless `infer="batch_span"`. Bad entries are rejected one by one; with `strict` none is stored then.
+        """
+        span = None if window is None else self._span(window)
+        fetch = FetchRecord(span, complete, newest_first, infer, api_calls)
+        return self._do.series.merge(self._owner, self.name, entries, fetch=fetch, stated=self._rules, strict=strict)
+
+    def fetch(self, start: object, end: object, fetcher: Fetcher, **options: Unpack[Asking]) -> SeriesAnswer:
+        """Answer for the range, calling `fetcher(window)` only for what is not covered.
+
+        The fetcher returns entries, or a `Page` with a cursor, and is then called again as `fetcher(window, cursor)`. It
+        may be async. Others who want the same gap wait for this fetch. What fails is named in `failures`.
+        """
+        return self._do.readthrough.fetch(
+            self._owner, self.name, (start, end), fetcher, options=FetchOptions(**options), stated=self._rules
+        )
+
+    def tool(self, **options: Unpack[Asking]) -> Callable[[Callable[..., Any]], Callable[..., dict[str, Json]]]:
+        """Turn a function `f(start, end)` that asks an API into one that asks only for what is not held.
+
+        The new function returns the seed's query result: entries, coverage, gaps, reason.
+        """
+
+        def wrap(call: Callable[..., Any]) -> Callable[..., dict[str, Json]]:
+            @functools.wraps(call)
+            def cached(start: object, end: object) -> dict[str, Json]:
+                def fetcher(window: Window, *cursor: object) -> Any:
+                    return call(window.start, window.end, *cursor)
+
+                return answer_dict(self.fetch(start, end, fetcher, **options))
+
+            return cached
+
+        return wrap
+
+    def cleanup(self, keep_days: float = 90) -> Cleanup:
+        """Remove entries older than this, and the claim to know that time."""
+        return self._do.series.cleanup(self._owner, self.name, keep_days)
+
+    # -- asking
+
+    def query(
+        self, start: object, end: object, *, limit: int = 1_000, page: str | None = None, options: QueryOptions | None = None
+    ) -> SeriesAnswer:
+        """Entries in the range, both ends included, newest first, and what is covered of it."""
+        chosen = options if options is not None else QueryOptions(limit, page)
+        return self._do.series.query(self._owner, self.name, start, end, chosen)
+
+    def gaps(self, start: object, end: object) -> tuple[Span, ...]:
+        """What would have to be fetched to cover the range."""
+        return self.query(start, end, limit=1).gaps
+
+    def windows(self, start: object, end: object) -> Sequence[CoveredWindow]:
+        """What the ledger holds of the range, and when it was fetched."""
+        span = self._span((start, end))
+        found = self._do.series.store.read(self._owner, lambda view: view.series.windows(self.name, span))
+        return [window for window in found if window.span.end_us > span.start_us and window.span.start_us < span.end_us]
+
+    def history(self, id: str, *, limit: int = 100) -> Sequence[PastEntry]:
+        """Bodies of an entry that lost against a newer one, latest first."""
+        return self._do.series.history(self._owner, self.name, id, limit=limit)
+
+    # -- aggregates
+
+    def count(self, start: object = None, end: object = None) -> int:
+        """How many entries lie in the range, both ends included."""
+        return self._do.aggregates.count(self._owner, self.name, start, end)
+
+    def first(self) -> Entry | None:
+        """The oldest entry."""
+        return self._do.aggregates.edge(self._owner, self.name, newest=False)
+
+    def last(self) -> Entry | None:
+        """The newest entry."""
+        return self._do.aggregates.edge(self._owner, self.name, newest=True)
+
+    def per(self, period: Period, *, zone: str | None = None, start: object = None, end: object = None) -> dict[datetime, int]:
+        """Entries per hour, day or week in a zone (default: the series' own)."""
+        return self._do.aggregates.per(self._owner, self.name, period, zone=zone, start=start, end=end)
+
+    def group(self, field: str, *, start: object = None, end: object = None) -> dict[str, int]:
+        """How many entries have each value of a field, most frequent first."""
+        return self._do.aggregates.by_field(self._owner, self.name, field, start=start, end=end)
+
+    def distinct(self, field: str, *, start: object = None, end: object = None) -> Sequence[str]:
+        """The values a field has."""
+        return sorted(self.group(field, start=start, end=end))
+
+    # -- taking out
+
+    def entries(self, start: object = None, end: object = None) -> Iterator[Entry]:
+        """All entries in the range, oldest first, read as they are needed."""
+        return self._do.aggregates.entries(self._owner, self.name, start, end)
+
+    def export(self, format: str = "jsonl", *, start: object = None, end: object = None) -> Iterator[str]:
+        """Lines of `jsonl` or `csv`."""
+        writers = {"jsonl": as_jsonl, "csv": as_csv}
+        if format not in writers:
+            raise InvalidInput(f"`format` = {format!r:.40} is unknown; use one of {', '.join(writers)}")
+        return writers[format](self.entries(start, end))
+
+    def rows(self, start: object = None, end: object = None) -> list[dict[str, Json]]:
+        """All entries in the range as objects: `pandas.DataFrame(rows)`, `polars.DataFrame(rows)` and
+        `pyarrow.Table.from_pylist(rows)` take them as they are."""
+        return [flat(entry) for entry in self.entries(start, end)]
+
+    def _span(self, window: tuple[object, object]) -> Span:
+        held = self._do.series.find(self._owner, self.name)
+        zone = zone_named(held.spec.zone if held is not None else self._rules.get("zone", "UTC"))
+        start, end = instant_us(window[0], zone, "`window_start`"), instant_us(window[1], zone, "`window_end`")
+        if start >= end:
+            raise InvalidInput("the window ends no later than it starts; give its start, then its end")
+        return Span(start, end)
+
+    def __repr__(self) -> str:
+        return f"SeriesHandle(user={self._owner.user!r}, name={self.name!r})"

@@ -1,0 +1,257 @@
+"""`ana.tools`: the seeds' functions and tools, under their own names, as an agent calls them.
+
+A tool never raises: it answers `{"success": false, "error": …, "remedy": …}`. Descriptions are written for a model that
+has to choose between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from perdure.domain.errors import InvalidInput, PerdureError
+from perdure.domain.series import CoverageRule, Infer
+from perdure.domain.text import Json
+from perdure.handles.series import SeriesHandle
+from perdure.handles.state import State
+from perdure.services.render import answer_dict, cleanup_dict, merge_dict
+from perdure.services.series import QueryOptions
+
+Permission = Literal["read", "write"]
+Result = dict[str, Json]
+ID_FIELD, TIMESTAMP_FIELD = "id", "timestamp"
+PREVIEW = {"type": "boolean", "description": "Also give the first 100 characters of each value. Default false."}
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool as a model sees it, and what it calls."""
+
+    name: str
+    description: str
+    permission: Permission
+    parameters: Mapping[str, Json]
+    call: Callable[..., Result]
+
+    def schema(self) -> Result:
+        """Its parameters as JSON Schema. Those without a default in their description are required."""
+        optional = [name for name, spec in self.parameters.items() if "Default" in spec.get("description", "")]
+        return {
+            "type": "object",
+            "properties": dict(self.parameters),
+            "required": [name for name in self.parameters if name not in optional],
+            "additionalProperties": False,
+        }
+
+
+class Tools:
+    """A registry bound to one scope. `read_only()` hands out one that cannot write."""
+
+    __slots__ = ("_open_series", "_read_only", "_state", "_tools")
+
+    def __init__(self, state: State, open_series: Callable[..., SeriesHandle], *, read_only: bool = False) -> None:
+        self._state = state
+        self._open_series = open_series
+        self._read_only = read_only
+        every = [*self._state_tools(), *self._series_tools()]
+        self._tools = {tool.name: tool for tool in every if not (read_only and tool.permission == "write")}
+
+    def read_only(self) -> Tools:
+        """The same tools without those that write."""
+        return Tools(self._state, self._open_series, read_only=True)
+
+    def names(self) -> Sequence[str]:
+        """The tools there are."""
+        return list(self._tools)
+
+    def permissions(self) -> Mapping[str, Permission]:
+        """What each tool may do."""
+        return {name: tool.permission for name, tool in self._tools.items()}
+
+    def schemas(self, style: str = "openai") -> list[Result]:
+        """Definitions in the form that an API takes: `openai`, `anthropic` or `mcp`."""
+        shapes: dict[str, Callable[[Tool], Result]] = {
+            "openai": lambda tool: {
+                "type": "function",
+                "function": {"name": tool.name, "description": tool.description, "parameters": tool.schema()},
+            },
+            "anthropic": lambda tool: {"name": tool.name, "description": tool.description, "input_schema": tool.schema()},
+            "mcp": lambda tool: {
+                "name": tool.name,
+                "description": tool.description,
+                "inputSchema": tool.schema(),
+                "annotations": {"readOnlyHint": tool.permission == "read"},
+            },
+        }
+        if style not in shapes:
+            raise InvalidInput(f"`style` = {style!r:.40} is unknown; use one of {', '.join(shapes)}")
+        return [shapes[style](tool) for tool in self._tools.values()]
+
+    def call_tool(self, name: str, params: Any = None) -> Result:
+        """Call a tool by name. Whatever is wrong comes back as an answer."""
+        tool = self._tools.get(name) if isinstance(name, str) else None
+        if tool is None:
+            return _failed(InvalidInput(f"there is no tool {name!r:.60} here; use one of {', '.join(self._tools)}"))
+        given = {} if params is None else params
+        if not isinstance(given, Mapping):  # a model may send anything
+            return _failed(InvalidInput(f"`params` of {name} is a `{type(given).__name__}`; pass an object"))
+        schema = tool.schema()
+        unknown = [one for one in given if one not in schema["properties"]]
+        missing = [one for one in schema["required"] if one not in given]
+        if unknown or missing:
+            what = f"does not take `{unknown[0]!s:.60}`" if unknown else f"needs `{missing[0]}`"
+            return _failed(InvalidInput(f"tool {name} {what}; it takes {', '.join(schema['properties'])}"))
+        try:
+            return tool.call(**given)
+        except PerdureError as error:
+            return _failed(error)
+        except (TypeError, ValueError, AttributeError) as error:
+            return _failed(InvalidInput(f"tool {name} cannot use these params ({type(error).__name__}); check their types"))
+
+    # -- the seeds' functions
+
+    def merge_timeseries_state(
+        self,
+        state_key: str,
+        new_entries: Sequence[object],
+        id_field: str = ID_FIELD,
+        timestamp_field: str = TIMESTAMP_FIELD,
+        *,
+        window_start: object = None,
+        window_end: object = None,
+        complete: bool = True,
+        **more: Any,
+    ) -> Result:
+        """Merge entries into a series by id; see `SeriesHandle.merge`. `more` may be `id_template`, `infer`, `api_calls`,
+        `strict`, `newest_first`."""
+        series = self._series(state_key, id_field, timestamp_field, more.pop("id_template", None))
+        if (window_start is None) != (window_end is None):
+            raise InvalidInput("a window needs both `window_start` and `window_end`; give both or neither")
+        window = None if window_start is None else (window_start, window_end)
+        infer: Infer = more.pop("infer", "none")
+        if infer not in ("none", "batch_span"):
+            raise InvalidInput(f"`infer` = {infer!r:.40} is unknown; use none or batch_span")
+        return merge_dict(series.merge(new_entries, window=window, complete=complete, infer=infer, **more))
+
+    def query_timeseries_state(
+        self,
+        state_key: str,
+        start_time: object,
+        end_time: object,
+        timestamp_field: str = TIMESTAMP_FIELD,
+        *,
+        coverage: CoverageRule = "ledger",
+        fresh_for_s: float | None = None,
+        **more: Any,
+    ) -> Result:
+        """Entries in a range and what is covered of it. `more` may be `limit`, `page`, `by_first_seen`."""
+        series = self._series(state_key, ID_FIELD, timestamp_field, None)
+        options = QueryOptions(coverage=coverage, fresh_for_s=fresh_for_s, **more)
+        return answer_dict(series.query(start_time, end_time, options=options))
+
+    def cleanup_old_timeseries(self, state_key: str, keep_days: float = 90, timestamp_field: str = TIMESTAMP_FIELD) -> Result:
+        """Remove entries older than `keep_days`, and the claim to know that time."""
+        return cleanup_dict(self._series(state_key, ID_FIELD, timestamp_field, None).cleanup(keep_days))
+
+    def _series(self, name: str, id_field: str, timestamp_field: str, id_template: str | None) -> SeriesHandle:
+        # The seeds' defaults say nothing about a series that has fields of its own.
+        stated: dict[str, Any] = {}
+        if id_field != ID_FIELD:
+            stated["id_field"] = id_field
+        if timestamp_field != TIMESTAMP_FIELD:
+            stated["timestamp_field"] = timestamp_field
+        if id_template is not None:
+            stated["id_template"] = id_template
+        return self._open_series(name, **stated)
+
+    # -- tools over state
+
+    def _save(self, key: str, value: Json) -> Result:
+        return {"success": True, "key": key, "revision": self._state.save(key, value)}
+
+    def _load(self, key: str) -> Result:
+        found = self._state.find(key)
+        return {"success": True, "key": key, "value": found.value, "found": found.found, "revision": found.revision}
+
+    def _list(self, include_values: bool = False) -> Result:
+        infos = self._state.list()
+        keys = []
+        for info in infos:
+            told: Result = {"key": info.key, "updated_at": info.updated_at.isoformat(), "size_bytes": info.size_bytes}
+            keys.append({**told, "preview": info.preview} if include_values else told)
+        return {"success": True, "count": len(keys), "keys": keys}
+
+    def _search(self, pattern: str, limit: int = 100) -> Result:
+        found = self._state.search(pattern, limit=limit)
+        return {
+            "success": True,
+            "pattern": pattern,
+            "matches": list(found.matches),
+            "results": found.results,
+            "truncated": found.truncated,
+        }
+
+    def _delete(self, key: str) -> Result:
+        return {"success": True, "key": key, "deleted": self._state.delete(key)}
+
+    def _state_tools(self) -> list[Tool]:
+        key = {"type": "string", "description": "The name it is kept under."}
+        return [
+            Tool("saveState", "Keep a value under a key for later conversations. Earlier values stay in its history.", "write",
+                 {"key": key, "value": {"description": "Any JSON value."}}, self._save),
+            Tool("loadState", "Get the value kept under a key. `found` tells whether there is one.", "read",
+                 {"key": key}, self._load),
+            Tool("listStateKeys", "List what is kept, by key, with time and size. Loads no values.", "read",
+                 {"include_values": PREVIEW}, self._list),
+            Tool("searchState", "Get all values whose key matches a pattern such as kudos* or *_givers (case matters).", "read",
+                 {"pattern": {"type": "string", "description": "A glob: * any text, ? one character."},
+                  "limit": {"type": "integer", "description": "At most this many. Default 100."}}, self._search),
+            Tool("deleteState", "Remove the value under a key. It stays in the history.", "write", {"key": key}, self._delete),
+        ]  # fmt: skip
+
+    # -- tools over series
+
+    def _merge_tool(self, key: str, entries: Sequence[object], **more: Any) -> Result:
+        return self.merge_timeseries_state(key, entries, **more)
+
+    def _query_tool(self, key: str, start_time: object, end_time: object, **more: Any) -> Result:
+        return self.query_timeseries_state(key, start_time, end_time, **more)
+
+    def _cleanup_tool(self, key: str, keep_days: float = 90) -> Result:
+        return self.cleanup_old_timeseries(key, keep_days)
+
+    def _series_tools(self) -> list[Tool]:
+        key = {"type": "string", "description": "The series, e.g. kudos_timeseries."}
+        start, end = ({"type": "string", "description": f"{edge} of the range, ISO 8601."} for edge in ("Start", "End"))
+        stamp = {"type": "string", "description": "The field with the time. Default: the series' own."}
+        return [
+            Tool("mergeTimeseriesState",
+                 "Add fetched entries to a series. Known ones are recognised by id. Say which window was fetched, so that it "
+                 "need not be fetched again, also when nothing came.", "write",
+                 {"key": key,
+                  "entries": {"type": "array", "items": {"type": "object"}, "description": "What the API returned."},
+                  "id_field": {"type": "string", "description": "The field with the id. Default: the series' own."},
+                  "timestamp_field": stamp,
+                  "id_template": {"type": "string", "description": "Makes ids, e.g. kudos_{activity_id}. Default none."},
+                  "window_start": {"type": "string", "description": "Start of what was asked for. Default unknown."},
+                  "window_end": {"type": "string", "description": "End of what was asked for. Default unknown."},
+                  "complete": {"type": "boolean", "description": "False if the API cut the answer off. Default true."}},
+                 self._merge_tool),
+            Tool("queryTimeseriesState",
+                 "Answer from a series before calling an API: entries in a range, whether that is all (coverage full, partial, "
+                 "none), and the exact gaps to fetch.", "read",
+                 {"key": key, "start_time": start, "end_time": end, "timestamp_field": stamp,
+                  "limit": {"type": "integer", "description": "At most this many entries. Default 1000."},
+                  "page": {"type": "string", "description": "`next_page` of the answer before. Default: the newest."}},
+                 self._query_tool),
+            Tool("cleanupTimeseriesState", "Remove entries older than some days from a series.", "write",
+                 {"key": key, "keep_days": {"type": "number", "description": "Default 90."}}, self._cleanup_tool),
+        ]  # fmt: skip
+
+
+def _failed(error: PerdureError) -> Result:
+    """The error as an answer; our messages end with what to do about it."""
+    text = str(error)
+    error_part, _, remedy = text.rpartition("; ")
+    return {"success": False, "error": error_part or text, "remedy": remedy if error_part else text, "code": error.code}

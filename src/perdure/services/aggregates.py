@@ -1,0 +1,167 @@
+"""Questions people ask of a series without loading it: counts, by time or by field, first and last, exports."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Literal
+
+from perdure.domain.errors import InvalidInput
+from perdure.domain.scope import Owner
+from perdure.domain.series import Entry, EntryQuery, SeriesSpec
+from perdure.domain.text import Json
+from perdure.domain.times import from_us
+from perdure.engine.instants import instant_us, zone_named
+from perdure.ports.store import Store, View
+from perdure.services.series import EVERYTHING, check_name
+
+Period = Literal["hour", "day", "week"]
+PERIODS = ("hour", "day", "week")
+PAGE = 2_000
+GROUPS_MAX = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregates:
+    store: Store
+
+    def count(self, owner: Owner, name: str, start: object = None, end: object = None) -> int:
+        def work(view: View) -> int:
+            low, high = _range(view, name, start, end)
+            return view.series.count(name, low, high)
+
+        return self.store.read(owner, work)
+
+    def edge(self, owner: Owner, name: str, *, newest: bool) -> Entry | None:
+        """The first or the last entry."""
+        check_name(name)
+        query = EntryQuery(name, *EVERYTHING, 1, ascending=not newest)
+        return next(iter(self.store.read(owner, lambda view: view.series.entries(query))), None)
+
+    def per(
+        self, owner: Owner, name: str, period: Period, *, zone: str | None, start: object, end: object
+    ) -> dict[datetime, int]:
+        """How many entries fall into each hour, day or week (from Monday) of a zone; empty ones between are there with 0."""
+        if period not in PERIODS:
+            raise InvalidInput(f"`period` = {period!r:.40} is unknown; use one of {', '.join(PERIODS)}")
+
+        def work(view: View) -> dict[datetime, int]:
+            place = zone_named(zone if zone is not None else _spec(view, name).zone)
+            counts: dict[datetime, int] = {}
+            for instant in view.series.instants(name, *_range(view, name, start, end)):
+                opening = _opening(from_us(instant).astimezone(place), period)
+                counts[opening] = counts.get(opening, 0) + 1
+            return _filled(counts, period)
+
+        return self.store.read(owner, work)
+
+    def by_field(self, owner: Owner, name: str, field: str, *, start: object, end: object) -> dict[str, int]:
+        """How many entries have each value of a field, most frequent first. Values are told as JSON text unless text."""
+        counts: dict[str, int] = {}
+        for entry in self.entries(owner, name, start, end):
+            value = entry.body.get(field)
+            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
+            counts[text] = counts.get(text, 0) + 1
+            if len(counts) > GROUPS_MAX:
+                raise InvalidInput(f"field `{field:.60}` has more than {GROUPS_MAX} values; group by another one")
+        return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+    def entries(self, owner: Owner, name: str, start: object = None, end: object = None) -> Iterator[Entry]:
+        """All entries in the range, oldest first, read page by page; each page is as of its own moment."""
+        check_name(name)
+        low, high = self.store.read(owner, lambda view: _range(view, name, start, end))
+        after: tuple[int, str] | None = None
+        while True:
+            query = EntryQuery(name, low, high, PAGE, after, ascending=True)
+            page = self._page(owner, query)
+            yield from page
+            if len(page) < PAGE:
+                return
+            after = (page[-1].at_us, page[-1].id)
+
+    def _page(self, owner: Owner, query: EntryQuery) -> list[Entry]:
+        return self.store.read(owner, lambda view: view.series.entries(query))
+
+
+def as_jsonl(entries: Iterator[Entry]) -> Iterator[str]:
+    """One line of JSON per entry: the body with its id, instant and when it was seen."""
+    for entry in entries:
+        yield json.dumps(flat(entry), ensure_ascii=False)
+
+
+def as_csv(entries: Iterator[Entry]) -> Iterator[str]:
+    """CSV lines with a heading. The columns are those of the first entries; what nests is JSON text."""
+    head = [entry for _, entry in zip(range(PAGE), entries, strict=False)]
+    columns = list(dict.fromkeys(name for entry in head for name in flat(entry)))
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, columns, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    for source in (iter(head), entries):
+        for entry in source:
+            writer.writerow({name: _cell(value) for name, value in flat(entry).items()})
+            yield buffer.getvalue().removesuffix("\n")
+            buffer.seek(0)
+            buffer.truncate()
+    if not head:
+        yield buffer.getvalue().removesuffix("\n")
+
+
+def flat(entry: Entry) -> dict[str, Json]:
+    """The entry as one object: its body, and what perdure knows of it under names that start with an underscore."""
+    return {
+        **entry.body,
+        "_id": entry.id,
+        "_at": from_us(entry.at_us).isoformat(),
+        "_first_seen": from_us(entry.first_seen_us).isoformat(),
+        "_last_seen": from_us(entry.last_seen_us).isoformat(),
+    }
+
+
+def _cell(value: Json) -> Json:
+    if isinstance(value, dict | list):
+        return json.dumps(value, ensure_ascii=False)
+    # A spreadsheet takes text that starts so for a formula.
+    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
+
+
+def _spec(view: View, name: str) -> SeriesSpec:
+    check_name(name)
+    held = view.series.find(name)
+    return SeriesSpec() if held is None else held.spec
+
+
+def _range(view: View, name: str, start: object, end: object) -> tuple[int, int]:
+    zone: tzinfo = zone_named(_spec(view, name).zone)
+    low = EVERYTHING[0] if start is None else instant_us(start, zone, "`start`")
+    high = EVERYTHING[1] if end is None else instant_us(end, zone, "`end`")
+    return low, high
+
+
+def _opening(instant: datetime, period: str) -> datetime:
+    if period == "hour":
+        return instant.replace(minute=0, second=0, microsecond=0)
+    midnight = instant.replace(hour=0, minute=0, second=0, microsecond=0, fold=0)
+    return midnight if period == "day" else midnight - timedelta(days=instant.weekday())
+
+
+def _filled(counts: dict[datetime, int], period: str) -> dict[datetime, int]:
+    if not counts:
+        return {}
+    step = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(days=7)}[period]
+    filled: dict[datetime, int] = {}
+    for opening in sorted(counts):
+        if filled:
+            # Days and weeks step by the calendar, hours by elapsed time, so that a changed clock makes no empty bucket.
+            at = next(reversed(filled))
+            while (at := _next(at, step, period)) < opening and len(filled) < GROUPS_MAX:
+                filled[at] = 0
+        filled[opening] = counts[opening]
+    return filled
+
+
+def _next(at: datetime, step: timedelta, period: str) -> datetime:
+    return (at.astimezone(UTC) + step).astimezone(at.tzinfo) if period == "hour" else at + step

@@ -1,0 +1,217 @@
+"""Reading through a series: ask the ledger, fetch only the gaps, merge, answer from the store.
+
+A gap is fetched once however many ask for it: whoever notes a lease on it fetches, everybody else waits for the result,
+across threads and processes. A lease runs out, so a fetcher that died blocks nobody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from perdure.domain.errors import InvalidInput, LimitExceeded, PerdureError
+from perdure.domain.scope import Owner
+from perdure.domain.series import FetchRecord, SeriesAnswer
+from perdure.domain.spans import Span, bridged, split
+from perdure.domain.times import to_us
+from perdure.engine.coverage import judge, seconds_us
+from perdure.engine.instants import zone_named
+from perdure.engine.specs import checked
+from perdure.ports.series import FetchLease
+from perdure.ports.store import Store, Tx
+from perdure.services.series import QueryOptions, SeriesService, wanted_span
+
+LEASE_S = 60.0
+POLL_S = 0.02
+PAGES_MAX = 10_000
+ROUNDS_MAX = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What a fetcher is asked for: from `start` up to, not including, `end`."""
+
+    start: datetime
+    end: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A fetcher's answer in parts: entries, and the cursor of the next part if there is one.
+
+    `complete=False` on the last part says that the source cut the answer off; then only what it proves is credited.
+    """
+
+    entries: Iterable[object]
+    next_cursor: object | None = None
+    complete: bool = True
+    newest_first: bool = True
+
+
+Answer = Iterable[object] | Page
+Fetcher = Callable[..., Answer | Awaitable[Answer]]
+
+
+@dataclass(frozen=True, slots=True)
+class FetchOptions:
+    """How a source likes to be asked, and how stale an answer may be."""
+
+    fresh_for_s: float | None = None
+    join_gaps_s: float = 0.0
+    """Gaps closer than this are fetched with one request."""
+    longest_s: float | None = None
+    """The longest window the source answers; longer gaps are split."""
+    lease_s: float = LEASE_S
+    wait_s: float = 120.0
+    """How long to wait for somebody else's fetch."""
+    limit: int = 10_000
+
+    def __post_init__(self) -> None:
+        for name in ("join_gaps_s", "longest_s", "lease_s", "wait_s"):
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, int | float) and value >= 0 and value == value):
+                raise InvalidInput(f"`{name}` = {value!r:.40} must be a number of seconds from 0 on")
+        if self.longest_s is not None and self.longest_s < 0.001:
+            raise InvalidInput(f"`longest_s` = {self.longest_s!r:.40} must be at least a millisecond")
+        if self.lease_s < 0.001:
+            raise InvalidInput(f"`lease_s` = {self.lease_s!r:.40} must be at least a millisecond")
+
+
+@dataclass(slots=True)
+class _Turn:
+    """One attempt to close the gaps: what this caller fetches itself, and whether others fetch the rest."""
+
+    mine: tuple[Span, ...]
+    others: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ReadThrough:
+    store: Store
+    series: SeriesService
+
+    def fetch(
+        self,
+        owner: Owner,
+        name: str,
+        ends: tuple[object, object],
+        fetcher: Fetcher,
+        *,
+        options: FetchOptions,
+        stated: Mapping[str, Any],
+    ) -> SeriesAnswer:
+        """Answer from the store after fetching what it lacks. Windows that fail are named in `failures`, the rest is kept."""
+        self._make_sure(owner, name, stated)
+        failures: dict[Span, str] = {}
+        fetches = 0
+        pause = threading.Event()
+        deadline = self.series.clock.monotonic() + options.wait_s
+        for _ in range(ROUNDS_MAX):
+            holder = self.series.clock.new_id()
+            turn = self._claim(owner, name, ends, options, holder, failures)
+            for span in turn.mine:
+                fetches += 1
+                try:
+                    self._fetch_one(owner, name, span, fetcher, holder, options.lease_s)
+                except Exception as error:  # noqa: BLE001 - the plugin edge: a fetcher is the caller's code
+                    failures[span] = _why(error)
+            if turn.mine:
+                self.store.write(owner, lambda tx, holder=holder: tx.series.drop_leases(name, holder, self._now_us()))  # type: ignore[misc]
+            elif turn.others and self.series.clock.monotonic() < deadline:
+                pause.wait(POLL_S)
+            else:
+                break
+        asked = QueryOptions(limit=options.limit, fresh_for_s=options.fresh_for_s)
+        answer = self.series.query(owner, name, *ends, asked)
+        told = tuple(f"{span.start.isoformat()} to {span.end.isoformat()}: {why}" for span, why in failures.items())
+        return replace(answer, fetches=fetches, failures=told)
+
+    def _make_sure(self, owner: Owner, name: str, stated: Mapping[str, Any]) -> None:
+        """The series exists and its rules are the stated ones."""
+        nothing = FetchRecord(api_calls=0)
+        self.series.merge(owner, name, [], fetch=nothing, stated=stated)
+
+    def _claim(
+        self,
+        owner: Owner,
+        name: str,
+        ends: tuple[object, object],
+        options: FetchOptions,
+        holder: str,
+        failures: Mapping[Span, str],
+    ) -> _Turn:
+        """Take a lease on every gap that nobody fetches and that has not failed already."""
+        now_us = self._now_us()
+
+        def work(tx: Tx) -> _Turn:
+            held = tx.series.find(name)
+            if held is None:
+                return _Turn((), others=False)
+            spec = held.spec if options.fresh_for_s is None else checked(replace(held.spec, fresh_for_s=options.fresh_for_s))
+            *_, wanted = wanted_span(*ends, zone_named(spec.zone))
+            missing = judge(wanted, tx.series.windows(name, wanted), spec, now_us).gaps
+            joined = bridged(missing, seconds_us(options.join_gaps_s))
+            longest = None if options.longest_s is None else seconds_us(options.longest_s)
+            requests = [piece for gap in joined for piece in split(gap, longest)]
+            mine: list[Span] = []
+            others = False
+            for span in requests:
+                if any(failed.start_us < span.end_us and span.start_us < failed.end_us for failed in failures):
+                    continue
+                if tx.series.leases(name, span, now_us):
+                    others = True
+                else:
+                    mine.append(span)
+                    tx.series.put_lease(name, FetchLease(span, holder, now_us + seconds_us(options.lease_s)))
+            return _Turn(tuple(mine), others)
+
+        return self.store.write(owner, work)
+
+    def _fetch_one(self, owner: Owner, name: str, span: Span, fetcher: Fetcher, holder: str, lease_s: float) -> None:
+        """Fetch one window, page by page. Entries are kept as they come; the window is credited once it is whole."""
+        window = Window(span.start, span.end)
+        asked_us = self._now_us()
+        cursor: object | None = None
+        for number in range(PAGES_MAX):
+            page = _page(fetcher(window) if number == 0 else fetcher(window, cursor))
+            last = page.next_cursor is None
+            record = FetchRecord(
+                window=span if last else None, complete=page.complete, newest_first=page.newest_first, fetched_us=asked_us
+            )
+            # A source may not list what it refuses; a fetch that brings rubbish must not count as a look at the window.
+            done = self.series.merge(owner, name, list(page.entries), fetch=record, stated={}, strict=True)
+            if not done.success:
+                raise InvalidInput(f"entry {done.rejected[0].index} of the answer is unusable: {done.rejected[0].reason}")
+            if last:
+                return
+            cursor = page.next_cursor
+            lease = FetchLease(span, holder, self._now_us() + seconds_us(lease_s))
+            self.store.write(owner, lambda tx, lease=lease: tx.series.put_lease(name, lease))  # type: ignore[misc]
+        raise LimitExceeded(
+            f"the source gave more than {PAGES_MAX} pages for one window; ask for shorter windows with `longest_s`"
+        )
+
+    def _now_us(self) -> int:
+        return to_us(self.series.clock.now())
+
+
+def _page(answer: Answer | Awaitable[Answer]) -> Page:
+    if inspect.isawaitable(answer):
+        answer = _awaited(answer)
+    return answer if isinstance(answer, Page) else Page(answer)
+
+
+def _awaited(answer: Awaitable[Answer]) -> Answer:
+    async def whole() -> Answer:
+        return await answer
+
+    return asyncio.run(whole())
+
+
+def _why(error: Exception) -> str:
+    return str(error) if isinstance(error, PerdureError) else f"{type(error).__name__}: {error}"[:300]

@@ -1,0 +1,251 @@
+"""The documentation keeps what it says: commands run, links resolve, nothing public is left out.
+
+The Python examples run as tests of their own (conftest.py at the root), but for the page on PostgreSQL, which needs a server.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+import typer.main
+from psycopg.conninfo import conninfo_to_dict
+
+import perdure
+from perdure.domain.errors import ALL_ERRORS
+from perdure.interfaces.cli.commands import app
+from perdure.interfaces.errors import DEGRADED, EXIT_CODES, INTERRUPTED
+from perdure.settings import defaults
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+POSTGRES_PAGE = DOCS / "how-to" / "postgresql.md"
+PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
+BIN = Path(sys.executable).parent
+
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+EXIT = re.compile(r"# exit (\d+)$")
+
+
+def name_of(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@dataclass(frozen=True)
+class Block:
+    language: str
+    text: str
+
+
+def blocks(page: Path) -> list[Block]:
+    return [Block(language, text) for language, text in FENCE.findall(page.read_text())]
+
+
+@dataclass(frozen=True)
+class Command:
+    line: str
+    shown: str
+    """What the page says it prints; empty if it says nothing."""
+
+    @property
+    def exit_code(self) -> int:
+        stated = EXIT.search(self.line)
+        return int(stated[1]) if stated else 0
+
+
+def commands(block: Block) -> Iterator[Command]:
+    """The commands of a console block, each with the lines under it."""
+    for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
+        line, _, shown = part.partition("\n")
+        yield Command(line, shown.strip())
+
+
+def consoles(page: Path) -> list[Command]:
+    return [command for block in blocks(page) if block.language == "console" for command in commands(block)]
+
+
+class Terminal:
+    """A shell in an empty directory, with an empty home and a store of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._env = {
+            "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}", "HOME": str(folder), "XDG_CONFIG_HOME": str(folder),
+            "XDG_DATA_HOME": str(folder), "PERDURE_URL": "sqlite:///perdure.db", "COLUMNS": "200",
+        }  # fmt: skip
+
+    def check(self, command: Command) -> None:
+        """Run it; exit code and output are as the page says."""
+        done = subprocess.run(
+            ["/bin/sh", "-c", command.line], cwd=self._folder, env=self._env, stdin=subprocess.DEVNULL, text=True, timeout=120,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        assert done.returncode == command.exit_code, f"{command.line}\n{done.stdout}"
+        if command.shown:
+            pattern = ".*".join(re.escape(part.strip()) for part in re.split("…", _squeezed(command.shown)))
+            assert re.fullmatch(pattern, _squeezed(done.stdout), re.DOTALL), f"{command.line}\n{done.stdout}"
+
+
+def _squeezed(text: str) -> str:
+    """With runs of blanks as one, so that the width of a column does not matter."""
+    return "\n".join(" ".join(line.split()) for line in text.strip().splitlines())
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Terminal:
+    return Terminal(tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", [page for page in PAGES if page != POSTGRES_PAGE and consoles(page)], ids=name_of)
+def test_commands_do_what_the_page_says(page: Path, terminal: Terminal) -> None:
+    for command in consoles(page):
+        terminal.check(command)
+
+
+def test_the_page_on_postgresql_does_what_it_says(postgres_url: str, terminal: Terminal) -> None:
+    """Its blocks in order, on the server of the tests: `localhost` becomes that server, which asks for no password."""
+    socket = conninfo_to_dict(postgres_url)["host"]
+    names: dict[str, Any] = {}
+
+    def here(text: str) -> str:
+        return re.sub(r"@localhost/(\w+)", rf"@/\1?host={socket}", text)
+
+    with psycopg.connect(postgres_url, autocommit=True) as superuser:
+        try:
+            for block in blocks(POSTGRES_PAGE):
+                if block.language == "sql":
+                    run_sql(block.text, superuser, here)
+                elif block.language == "python":
+                    exec(here(block.text), names)
+                elif block.language == "console":
+                    for command in commands(block):
+                        terminal.check(Command(here(command.line), command.shown))
+        finally:
+            superuser.execute("DROP DATABASE IF EXISTS agents WITH (FORCE)")
+            superuser.execute("DROP ROLE IF EXISTS agents_owner, agents_service")
+
+
+def run_sql(text: str, superuser: psycopg.Connection[Any], here: Any) -> None:
+    """The first line says as whom: `-- as a superuser`, or `-- as ROLE in DATABASE`."""
+    heading, _, statements = text.partition("\n")
+    if heading == "-- as a superuser":
+        for statement in statements.split(";"):
+            if statement.strip():
+                superuser.execute(statement.encode())
+        return
+    found = re.fullmatch(r"-- as (\w+) in (\w+)", heading)
+    assert found, heading
+    role, database = found.groups()
+    superuser.execute(f"ALTER ROLE {role} CREATEROLE".encode())
+    with psycopg.connect(here(f"postgresql://{role}:x@localhost/{database}"), autocommit=True) as connection:
+        connection.execute(statements.encode())
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_between_pages_resolve(page: Path) -> None:
+    prose = FENCE.sub("", page.read_text())
+    wrong = []
+    for target in LINK.findall(prose):
+        if "://" in target:
+            continue
+        path, _, anchor = target.partition("#")
+        file = (page.parent / path).resolve() if path else page
+        if not file.exists() or (anchor and anchor not in anchors(file)):
+            wrong.append(target)
+    assert wrong == []
+
+
+def anchors(page: Path) -> set[str]:
+    """The names under which headings can be linked to."""
+    headings = HEADING.findall(FENCE.sub("", page.read_text()))
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+def test_every_page_is_listed_in_the_table_of_contents() -> None:
+    listed = {(DOCS / target.partition("#")[0]).resolve() for target in LINK.findall((DOCS / "index.md").read_text())}
+    assert [name_of(page) for page in PAGES if page.resolve() not in listed and page.name != "index.md"] == []
+
+
+def test_every_command_and_option_is_described() -> None:
+    page = (DOCS / "reference" / "cli.md").read_text()
+    sections = {
+        title.strip("`"): body for title, body in re.findall(r"^### (.+?)$(.*?)(?=^##|\Z)", page, re.MULTILINE | re.DOTALL)
+    }
+    group: Any = typer.main.get_command(app)
+    wrong = [option for option in options(group) if f"`{option}`" not in page]
+    for words, command in leaves(group, "perdure"):
+        body = next((body for title, body in sections.items() if f"{title} ".startswith(f"{words} ")), None)
+        if body is None:
+            wrong.append(words)
+            continue
+        wrong += [f"{words} {option}" for option in options(command) if f"`{option}`" not in body]
+        assert f"$ {words}" in page or words == "perdure append", f"{words} has no example"
+    assert wrong == []
+
+
+def leaves(command: Any, words: str) -> Iterator[tuple[str, Any]]:
+    if not hasattr(command, "commands"):
+        yield words, command
+        return
+    for name, child in command.commands.items():
+        yield from leaves(child, f"{words} {name}")
+
+
+def options(command: Any) -> list[str]:
+    return [name for one in command.params for name in one.opts if name.startswith("--") and name != "--help"]
+
+
+@pytest.mark.parametrize("page", ["cli", "errors"])
+def test_every_exit_code_is_in_the_tables(page: str) -> None:
+    text = (DOCS / "reference" / f"{page}.md").read_text()
+    for code, number in EXIT_CODES.items():
+        assert re.search(rf"^\| .*`{code}` \| {number} \||^\| {number} \| `{code}` \|", text, re.MULTILINE), code
+    assert str(DEGRADED) in text
+    assert str(INTERRUPTED) in text
+
+
+def test_every_error_is_described_with_whether_to_retry() -> None:
+    page = (DOCS / "reference" / "errors.md").read_text()
+    for error in ALL_ERRORS:
+        [row] = re.findall(rf"^\| `{error.__name__}` \| `{error.code}` \|.*$", page, re.MULTILINE)
+        if error is not perdure.LimitExceeded:
+            assert ("| yes |" in row) == error.retriable, row
+
+
+def test_every_public_name_and_call_is_described() -> None:
+    page = (DOCS / "reference" / "python.md").read_text() + (DOCS / "reference" / "errors.md").read_text()
+    names = set(perdure.__all__)
+    for kind in (perdure.Engine, perdure.Memory):
+        names |= {name for name, _ in inspect.getmembers(kind) if not name.startswith("_")}
+    for value in (perdure.Message, perdure.NewMessage, perdure.ToolCall, perdure.Session):
+        names |= {one.name for one in fields(value)}
+    wrong = [name for name in sorted(names) if not re.search(rf"`(perdure\.)?{name}[`(]", page)]
+    assert wrong == []
+
+
+def test_every_setting_is_listed_with_its_variable_and_default() -> None:
+    page = (DOCS / "reference" / "settings.md").read_text()
+    for name, default in defaults().items():
+        shown = f"`{default}`" if default != "" else "empty"
+        assert f"| `{name}` | `PERDURE_{name.upper()}` | {shown} |" in page, name
+
+
+def test_decisions_are_short_and_say_what_was_given_up() -> None:
+    pages = sorted((DOCS / "decisions").glob("*.md"))
+    assert [page.name[:4] for page in pages] == [f"{number:04}" for number in range(1, len(pages) + 1)]
+    for page in pages:
+        text = page.read_text()
+        assert len(text.splitlines()) < 60, page.name
+        assert re.findall(r"^## (.+)$", text, re.MULTILINE) == ["Context", "Choice", "What we gave up"], page.name
