@@ -100,14 +100,13 @@ def as_csv(entries: Iterator[Entry]) -> Iterator[str]:
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, columns, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
+    yield buffer.getvalue().removesuffix("\n")
     for source in (iter(head), entries):
         for entry in source:
-            writer.writerow({name: _cell(value) for name, value in flat(entry).items()})
-            yield buffer.getvalue().removesuffix("\n")
             buffer.seek(0)
             buffer.truncate()
-    if not head:
-        yield buffer.getvalue().removesuffix("\n")
+            writer.writerow({name: _cell(value) for name, value in flat(entry).items()})
+            yield buffer.getvalue().removesuffix("\n")
 
 
 def flat(entry: Entry) -> dict[str, Json]:

@@ -29,7 +29,7 @@ from perdure.services.series import QueryOptions, SeriesService, wanted_span
 LEASE_S = 60.0
 POLL_S = 0.02
 PAGES_MAX = 10_000
-ROUNDS_MAX = 1_000
+REJECTED_TOLD = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,35 +106,37 @@ class ReadThrough:
         stated: Mapping[str, Any],
     ) -> SeriesAnswer:
         """Answer from the store after fetching what it lacks. Windows that fail are named in `failures`, the rest is kept."""
-        self._make_sure(owner, name, stated)
+        asked = QueryOptions(limit=options.limit, fresh_for_s=options.fresh_for_s)
+        if self.series.agreed(owner, name, stated) is not None:
+            # Most answers are held: then nothing is written at all.
+            answer = self.series.query(owner, name, *ends, asked)
+            if not answer.needs_api_call:
+                return answer
+        else:
+            self.series.configure(owner, name, stated)
         failures: dict[Span, str] = {}
-        fetches = 0
+        rejected: list[str] = []
+        fetches, waits = 0, 0
         pause = threading.Event()
-        deadline = self.series.clock.monotonic() + options.wait_s
-        for _ in range(ROUNDS_MAX):
+        while True:
             holder = self.series.clock.new_id()
             turn = self._claim(owner, name, ends, options, holder, failures)
             for span in turn.mine:
                 fetches += 1
                 try:
-                    self._fetch_one(owner, name, span, fetcher, holder, options.lease_s)
+                    rejected += self._fetch_one(owner, name, span, fetcher, holder, options.lease_s)
                 except Exception as error:  # noqa: BLE001 - the plugin edge: a fetcher is the caller's code
                     failures[span] = _why(error)
             if turn.mine:
                 self.store.write(owner, lambda tx, holder=holder: tx.series.drop_leases(name, holder, self._now_us()))  # type: ignore[misc]
-            elif turn.others and self.series.clock.monotonic() < deadline:
+            elif turn.others and waits * POLL_S < options.wait_s:
+                waits += 1
                 pause.wait(POLL_S)
             else:
                 break
-        asked = QueryOptions(limit=options.limit, fresh_for_s=options.fresh_for_s)
         answer = self.series.query(owner, name, *ends, asked)
-        told = tuple(f"{span.start.isoformat()} to {span.end.isoformat()}: {why}" for span, why in failures.items())
-        return replace(answer, fetches=fetches, failures=told)
-
-    def _make_sure(self, owner: Owner, name: str, stated: Mapping[str, Any]) -> None:
-        """The series exists and its rules are the stated ones."""
-        nothing = FetchRecord(api_calls=0)
-        self.series.merge(owner, name, [], fetch=nothing, stated=stated)
+        told = [f"{span.start.isoformat()} to {span.end.isoformat()}: {why}" for span, why in failures.items()]
+        return replace(answer, fetches=fetches, failures=(*told, *rejected))
 
     def _claim(
         self,
@@ -172,8 +174,12 @@ class ReadThrough:
 
         return self.store.write(owner, work)
 
-    def _fetch_one(self, owner: Owner, name: str, span: Span, fetcher: Fetcher, holder: str, lease_s: float) -> None:
-        """Fetch one window, page by page. Entries are kept as they come; the window is credited once it is whole."""
+    def _fetch_one(self, owner: Owner, name: str, span: Span, fetcher: Fetcher, holder: str, lease_s: float) -> list[str]:
+        """Fetch one window, page by page. Entries are kept as they come; the window is credited once it is whole.
+
+        Entries that cannot be stored are named in the answer; asking again would bring the same ones.
+        """
+        rejected: list[str] = []
         window = Window(span.start, span.end)
         asked_us = self._now_us()
         cursor: object | None = None
@@ -183,12 +189,12 @@ class ReadThrough:
             record = FetchRecord(
                 window=span if last else None, complete=page.complete, newest_first=page.newest_first, fetched_us=asked_us
             )
-            # A source may not list what it refuses; a fetch that brings rubbish must not count as a look at the window.
-            done = self.series.merge(owner, name, list(page.entries), fetch=record, stated={}, strict=True)
-            if not done.success:
-                raise InvalidInput(f"entry {done.rejected[0].index} of the answer is unusable: {done.rejected[0].reason}")
+            done = self.series.merge(owner, name, page.entries, fetch=record, stated={})
+            rejected += [
+                f"entry {one.index} since {span.start.isoformat()}: {one.reason}" for one in done.rejected[:REJECTED_TOLD]
+            ]
             if last:
-                return
+                return rejected
             cursor = page.next_cursor
             lease = FetchLease(span, holder, self._now_us() + seconds_us(lease_s))
             self.store.write(owner, lambda tx, lease=lease: tx.series.put_lease(name, lease))  # type: ignore[misc]

@@ -75,6 +75,13 @@ class SeriesService:
             raise NotFound(f"there is no series {name!r:.80}; merge something into it first")
         return held
 
+    def agreed(self, owner: Owner, name: str, stated: Mapping[str, Any]) -> Series | None:
+        """The series if it is held, with the stated rules; other rules are a `Conflict`."""
+        held = self.find(owner, name)
+        if held is not None:
+            _check_agreement(held, stated)
+        return held
+
     def list_series(self, owner: Owner, *, limit: int) -> list[Series]:
         rows = self.limits.page(limit)
         return self.store.read(owner, lambda view: view.series.list_series(after=None, limit=rows))
@@ -153,12 +160,7 @@ class SeriesService:
             series = Series(name, new_spec(stated, self.max_entries), now, now)
             tx.series.put(series)
             return series
-        if different := changed(held.spec, stated):
-            field, ours, theirs = different[0]
-            raise Conflict(
-                f"series {name!r:.80} has `{field}` = {ours!r:.60}, fixed at first use, not {theirs!r:.60}; "
-                "leave it out, or change it with `configure`"
-            )
+        _check_agreement(held, stated)
         return held
 
     def _book(self, series: Series, plan: MergePlan, fetch: FetchRecord, now: datetime) -> Series:
@@ -213,6 +215,15 @@ class SeriesService:
 
 def check_name(name: str) -> None:
     check_id(name, "series", bytes_max=ID_BYTES_MAX)
+
+
+def _check_agreement(held: Series, stated: Mapping[str, Any]) -> None:
+    if different := changed(held.spec, stated):
+        field, ours, theirs = different[0]
+        raise Conflict(
+            f"series {held.name!r:.80} has `{field}` = {ours!r:.60}, fixed at first use, not {theirs!r:.60}; "
+            "leave it out, or change it with `configure`"
+        )
 
 
 def _credit(tx: Tx, name: str, fetch: FetchRecord, instants: Sequence[int], now_us: int) -> None:
