@@ -7,14 +7,17 @@ to end before the cancellation goes on: no write outlives the task that asked fo
 from __future__ import annotations
 
 import asyncio
+import inspect
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
-from functools import partial
+from datetime import datetime
+from functools import partial, wraps
+from itertools import islice
 from types import TracebackType
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from perdure import app
 from perdure.domain.jobs import Job, JobState
@@ -23,10 +26,20 @@ from perdure.domain.limits import Limits
 from perdure.domain.messages import Message, MessageFields, NewMessage, Session
 from perdure.domain.reports import BackupReport, DoctorReport, ProcessReport, PurgeReport, StoreFile, VerifyReport
 from perdure.domain.scope import DEFAULT, Scope
+from perdure.domain.series import CoverageRule, CoveredWindow, Entry, Infer, MergeResult, PastEntry, Series, SeriesAnswer
+from perdure.domain.spans import Span
+from perdure.domain.state import KeyInfo, Loaded, Revision
 from perdure.domain.tally import Tally
+from perdure.domain.text import Json
 from perdure.handles.memory import Memory
+from perdure.handles.series import Asking, SeriesHandle, SeriesRules
+from perdure.handles.state import Found, State
+from perdure.handles.tools import Permission, Result, Tools
 from perdure.ports.clock import Clock
 from perdure.ports.store import Progress
+from perdure.services.aggregates import Period
+from perdure.services.readthrough import Fetcher
+from perdure.services.series import Cleanup, QueryOptions
 from perdure.services.work import Worker
 from perdure.settings import Settings
 
@@ -36,6 +49,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 THREADS = 16
+PER_HOP = 500
 
 
 async def open(
@@ -75,8 +89,226 @@ class Threads:
                 work.exception()  # retrieved, so that nobody warns of it
             raise
 
+    async def each(self, items: Iterator[T]) -> AsyncIterator[T]:
+        """The items of an iterator that reads from the store, taken a few hundred per hop."""
+        while chunk := await self.run(lambda: list(islice(items, PER_HOP))):
+            for item in chunk:
+                yield item
+
     def close(self) -> None:
         self._pool.shutdown(wait=False)
+
+
+class AsyncState:
+    """`Memory.state`, awaited."""
+
+    __slots__ = ("_state", "_threads")
+
+    def __init__(self, state: State, threads: Threads) -> None:
+        self._state = state
+        self._threads = threads
+
+    async def save(self, key: str, value: Json, *, expected: int | None = None, expires_in_s: float | None = None) -> int:
+        return await self._threads.run(self._state.save, key, value, expected=expected, expires_in_s=expires_in_s)
+
+    async def load(self, key: str, default: Json = None, *, revision: int | None = None) -> Json:
+        return await self._threads.run(self._state.load, key, default, revision=revision)
+
+    async def find(self, key: str, *, revision: int | None = None) -> Loaded:
+        return await self._threads.run(self._state.find, key, revision=revision)
+
+    async def delete(self, key: str, *, expected: int | None = None) -> bool:
+        return await self._threads.run(self._state.delete, key, expected=expected)
+
+    async def keys(self) -> Sequence[str]:
+        return await self._threads.run(self._state.keys)
+
+    async def list(self, pattern: str = "*", *, limit: int = 10_000) -> Sequence[KeyInfo]:
+        return await self._threads.run(self._state.list, pattern, limit=limit)
+
+    async def search(self, pattern: str, *, limit: int = 100) -> Found:
+        return await self._threads.run(self._state.search, pattern, limit=limit)
+
+    async def history(self, key: str, *, limit: int = 100, before: int | None = None) -> Sequence[Revision]:
+        return await self._threads.run(self._state.history, key, limit=limit, before=before)
+
+    async def restore(self, key: str, revision: int) -> int:
+        return await self._threads.run(self._state.restore, key, revision)
+
+    async def clear(self) -> int:
+        return await self._threads.run(self._state.clear)
+
+
+class AsyncSeries:
+    """`Memory.series(name)`, awaited. Fetchers may be async; they run on the caller's loop."""
+
+    __slots__ = ("_series", "_threads")
+
+    def __init__(self, series: SeriesHandle, threads: Threads) -> None:
+        self._series = series
+        self._threads = threads
+
+    @property
+    def name(self) -> str:
+        return self._series.name
+
+    async def about(self) -> Series:
+        return await self._threads.run(self._series.about)
+
+    async def configure(self, **rules: Unpack[SeriesRules]) -> Series:
+        return await self._threads.run(self._series.configure, **rules)
+
+    async def remove(self) -> int:
+        return await self._threads.run(self._series.remove)
+
+    async def merge(
+        self,
+        entries: Iterable[object],
+        *,
+        window: tuple[object, object] | None = None,
+        complete: bool = True,
+        newest_first: bool = True,
+        infer: Infer = "none",
+        api_calls: int = 1,
+        strict: bool = False,
+    ) -> MergeResult:
+        call = partial(self._series.merge, entries, window=window, complete=complete, newest_first=newest_first)
+        return await self._threads.run(call, infer=infer, api_calls=api_calls, strict=strict)
+
+    async def fetch(self, start: object, end: object, fetcher: Fetcher, **options: Unpack[Asking]) -> SeriesAnswer:
+        on_loop = _on_loop(fetcher, asyncio.get_running_loop())
+        return await self._threads.run(partial(self._series.fetch, start, end, on_loop, **options))
+
+    def tool(self, **options: Unpack[Asking]) -> Callable[[Callable[..., Any]], Callable[..., Awaitable[dict[str, Json]]]]:
+        def wrap(call: Callable[..., Any]) -> Callable[..., Awaitable[dict[str, Json]]]:
+            @wraps(call)
+            async def cached(start: object, end: object) -> dict[str, Json]:
+                on_loop = _on_loop(call, asyncio.get_running_loop())
+                return await self._threads.run(self._series.tool(**options)(on_loop), start, end)
+
+            return cached
+
+        return wrap
+
+    async def cleanup(self, keep_days: float = 90) -> Cleanup:
+        return await self._threads.run(self._series.cleanup, keep_days)
+
+    async def query(
+        self, start: object, end: object, *, limit: int = 1_000, page: str | None = None, options: QueryOptions | None = None
+    ) -> SeriesAnswer:
+        return await self._threads.run(self._series.query, start, end, limit=limit, page=page, options=options)
+
+    async def gaps(self, start: object, end: object) -> tuple[Span, ...]:
+        return await self._threads.run(self._series.gaps, start, end)
+
+    async def windows(self, start: object, end: object) -> Sequence[CoveredWindow]:
+        return await self._threads.run(self._series.windows, start, end)
+
+    async def history(self, id: str, *, limit: int = 100) -> Sequence[PastEntry]:
+        return await self._threads.run(self._series.history, id, limit=limit)
+
+    async def count(self, start: object = None, end: object = None) -> int:
+        return await self._threads.run(self._series.count, start, end)
+
+    async def first(self) -> Entry | None:
+        return await self._threads.run(self._series.first)
+
+    async def last(self) -> Entry | None:
+        return await self._threads.run(self._series.last)
+
+    async def per(
+        self, period: Period, *, zone: str | None = None, start: object = None, end: object = None
+    ) -> dict[datetime, int]:
+        return await self._threads.run(self._series.per, period, zone=zone, start=start, end=end)
+
+    async def group(self, field: str, *, start: object = None, end: object = None) -> dict[str, int]:
+        return await self._threads.run(self._series.group, field, start=start, end=end)
+
+    async def distinct(self, field: str, *, start: object = None, end: object = None) -> Sequence[str]:
+        return await self._threads.run(self._series.distinct, field, start=start, end=end)
+
+    def entries(self, start: object = None, end: object = None) -> AsyncIterator[Entry]:
+        return self._threads.each(self._series.entries(start, end))
+
+    def export(self, format: str = "jsonl", *, start: object = None, end: object = None) -> AsyncIterator[str]:
+        return self._threads.each(self._series.export(format, start=start, end=end))
+
+    async def rows(self, start: object = None, end: object = None) -> list[dict[str, Json]]:
+        return await self._threads.run(self._series.rows, start, end)
+
+    def __repr__(self) -> str:
+        return f"Async{self._series!r}"
+
+
+def _on_loop(call: Callable[..., Any], loop: asyncio.AbstractEventLoop) -> Callable[..., Any]:
+    """`call` for use from a thread: what it leaves to be awaited is awaited on the caller's loop."""
+
+    async def whole(answer: Awaitable[Any]) -> Any:
+        return await answer
+
+    @wraps(call)
+    def bridged(*args: object) -> Any:
+        answer = call(*args)
+        return asyncio.run_coroutine_threadsafe(whole(answer), loop).result() if inspect.isawaitable(answer) else answer
+
+    return bridged
+
+
+class AsyncTools:
+    """`Memory.tools`, awaited where a tool is called."""
+
+    __slots__ = ("_threads", "_tools")
+
+    def __init__(self, tools: Tools, threads: Threads) -> None:
+        self._tools = tools
+        self._threads = threads
+
+    def read_only(self) -> AsyncTools:
+        return AsyncTools(self._tools.read_only(), self._threads)
+
+    def names(self) -> Sequence[str]:
+        return self._tools.names()
+
+    def permissions(self) -> Mapping[str, Permission]:
+        return self._tools.permissions()
+
+    def schemas(self, style: str = "openai") -> list[Result]:
+        return self._tools.schemas(style)
+
+    async def call_tool(self, name: str, params: Any = None) -> Result:
+        return await self._threads.run(self._tools.call_tool, name, params)
+
+    async def merge_timeseries_state(
+        self,
+        state_key: str,
+        new_entries: Sequence[object],
+        id_field: str = "id",
+        timestamp_field: str = "timestamp",
+        *,
+        window_start: object = None,
+        window_end: object = None,
+        complete: bool = True,
+        **more: Any,
+    ) -> Result:
+        call = partial(self._tools.merge_timeseries_state, state_key, new_entries, id_field, timestamp_field, **more)
+        return await self._threads.run(call, window_start=window_start, window_end=window_end, complete=complete)
+
+    async def query_timeseries_state(
+        self,
+        state_key: str,
+        start_time: object,
+        end_time: object,
+        timestamp_field: str = "timestamp",
+        *,
+        coverage: CoverageRule = "ledger",
+        fresh_for_s: float | None = None,
+        **more: Any,
+    ) -> Result:
+        call = partial(self._tools.query_timeseries_state, state_key, start_time, end_time, timestamp_field, **more)
+        return await self._threads.run(call, coverage=coverage, fresh_for_s=fresh_for_s)
+
+    async def cleanup_old_timeseries(self, state_key: str, keep_days: float = 90, timestamp_field: str = "timestamp") -> Result:
+        return await self._threads.run(self._tools.cleanup_old_timeseries, state_key, keep_days, timestamp_field)
 
 
 class AsyncMemory:
@@ -91,6 +323,20 @@ class AsyncMemory:
     @property
     def scope(self) -> Scope:
         return self._memory.scope
+
+    @property
+    def state(self) -> AsyncState:
+        return AsyncState(self._memory.state, self._threads)
+
+    def series(self, name: str, **rules: Unpack[SeriesRules]) -> AsyncSeries:
+        return AsyncSeries(self._memory.series(name, **rules), self._threads)
+
+    async def list_series(self, limit: int = 100) -> Sequence[Series]:
+        return await self._threads.run(self._memory.list_series, limit)
+
+    @property
+    def tools(self) -> AsyncTools:
+        return AsyncTools(self._memory.tools, self._threads)
 
     async def append(self, role: str, content: str, **fields: Unpack[MessageFields]) -> Message:
         return await self._threads.run(self._memory.append, role, content, **fields)

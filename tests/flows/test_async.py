@@ -42,6 +42,70 @@ def test_the_async_face_does_what_the_sync_one_does(backend: Any, tmp_path: Path
     run(work)
 
 
+def test_state_series_and_tools_are_awaited_too(backend: Any) -> None:
+    async def work() -> None:
+        async with await perdure.aio.open(settings=backend.settings) as engine:
+            ana = engine.memory("ana")
+            state = ana.state
+            assert await state.save("k", {"a": 1}) == 1
+            assert await state.load("k") == {"a": 1}
+            assert (await state.find("k")).found
+            assert await state.keys() == ["k"]
+            assert len(await state.list()) == len(await state.history("k")) == 1
+            assert (await state.search("k*")).matches == ("k",)
+            assert await state.delete("k")
+            assert await state.restore("k", 1) == 3
+            assert await state.clear() == 1
+
+            asked = []
+
+            async def fetcher(window: Any) -> list[dict[str, object]]:
+                await asyncio.sleep(0)
+                asked.append(window)
+                return [{"id": 1, "timestamp": window.start.isoformat(), "who": "bob"}]
+
+            series = ana.series("s", max_entries=5)
+            answer = await series.fetch("2025-01-01", "2025-01-02", fetcher)
+            assert (answer.coverage, answer.count, len(asked)) == ("full", 1, 1)
+            assert (await series.fetch("2025-01-01", "2025-01-02", fetcher)).fetches == 0
+
+            @series.tool()
+            async def activities(start: object, end: object) -> list[object]:
+                return [{"id": 2, "timestamp": "2025-01-05"}]
+
+            assert (await activities("2025-01-04", "2025-01-06"))["count"] == 1
+            assert (await series.merge([{"id": 3, "timestamp": 1}], strict=True)).added == 1
+            assert (await series.query("2025-01-01", "2025-01-06")).coverage == "partial"
+            assert len(await series.gaps("2025-01-01", "2025-01-06")) == 1
+            assert len(await series.windows("2025-01-01", "2025-01-06")) == 2
+            assert await series.count() == 3
+            assert (await series.first()).id == "3"
+            assert (await series.last()).id == "2"
+            assert sum((await series.per("day")).values()) == 3
+            assert (await series.group("who"))["bob"] == 1
+            assert "bob" in await series.distinct("who")
+            assert [entry.id async for entry in series.entries()] == ["3", "1", "2"]
+            assert len([line async for line in series.export("csv")]) == 4
+            assert len(await series.rows()) == 3
+            assert await series.history("1") == []
+            assert (await series.configure(keep_days=1)).spec.keep_days == 1
+            assert (await series.about()).count == 3
+            assert (await series.cleanup(1)).removed == 3
+            assert [one.name for one in await ana.list_series()] == ["s"]
+
+            tools = ana.tools
+            assert (await tools.call_tool("saveState", {"key": "t", "value": 1}))["success"]
+            assert not (await tools.read_only().call_tool("saveState", {"key": "t", "value": 1}))["success"]
+            assert tools.permissions().keys() == set(tools.names())
+            assert len(tools.schemas("mcp")) == 8
+            assert (await tools.merge_timeseries_state("u", [{"id": 1, "timestamp": 5}]))["added"] == 1
+            assert (await tools.query_timeseries_state("u", 0, 9))["count"] == 1
+            assert (await tools.cleanup_old_timeseries("u"))["removed"] == 1
+            assert await series.remove() == 0
+
+    run(work)
+
+
 def test_many_tasks_append_at_once(sqlite: Any) -> None:
     async def work() -> None:
         async with await perdure.aio.open(settings=sqlite.settings) as engine:

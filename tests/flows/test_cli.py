@@ -78,6 +78,53 @@ def test_the_slice_from_message_to_journal(shell: Shell) -> None:
         assert (done.returncode, done.stderr) == (0, "" if command != "jobs list" else "no such jobs\n"), command
 
 
+def test_state_from_the_shell(shell: Shell, tmp_path: Path) -> None:
+    user = ("--user", "ana")
+    assert shell.json("state", "set", "units", '"metric"', *user) == {"key": "units", "revision": 1}
+    (tmp_path / "v.json").write_text('{"a": [1, null]}')
+    shell.json("state", "set", "units", "@v.json", "--expected", "1", *user)
+    assert shell.run("state", "set", "units", "1", "--expected", "1", *user).returncode == EXIT_CODES["conflict"]
+    assert shell.run("state", "set", "list", "-", *user, stdin="[]").returncode == 0
+    assert shell.json("state", "get", "units", *user)["value"] == {"a": [1, None]}
+    assert json.loads(shell.run("state", "get", "units", *user).stdout) == {"a": [1, None]}
+    assert shell.json("state", "get", "units", "--revision", "1", *user)["value"] == "metric"
+    assert [one["key"] for one in shell.json("state", "list", *user)] == ["list", "units"]
+    assert shell.json("state", "search", "un*", *user)["results"] == {"units": {"a": [1, None]}}
+    assert [one["number"] for one in shell.json("state", "history", "units", *user)] == [2, 1]
+    assert shell.json("state", "restore", "units", "1", *user)["revision"] == 3
+    assert shell.json("state", "delete", "list", *user)["deleted"] is True
+    assert shell.run("state", "get", "list", *user).returncode == EXIT_CODES["not_found"]
+    assert shell.run("state", "set", "x", "not json", *user).returncode == EXIT_CODES["invalid_input"]
+    assert shell.run("state", "clear", *user).returncode == EXIT_CODES["invalid_input"]
+    assert shell.json("state", "clear", "--yes", *user) == {"deleted": 1}
+    assert shell.json("state", "list", *user) == []
+
+
+def test_series_from_the_shell(shell: Shell) -> None:
+    user = ("--user", "ana")
+    entries = json.dumps([{"a": 1, "timestamp": "2025-10-02T10:00:00Z"}, {"timestamp": "soon"}])
+    window = ("--window", "2025-10-01T00:00:00Z", "2025-10-03T00:00:00Z")
+    done = shell.json("series", "merge", "kudos_timeseries", entries, *window, "--id-template", "k_{a}", *user)
+    assert (done["added"], len(done["rejected"])) == (1, 1)
+    answer = shell.json("series", "query", "kudos_timeseries", "2025-10-01", "2025-10-05", *user)
+    assert (answer["coverage"], answer["count"]) == ("partial", 1)
+    [gap] = shell.json("series", "gaps", "kudos_timeseries", "2025-10-01", "2025-10-05", *user)
+    assert gap == {"start": "2025-10-03T00:00:00+00:00", "end": "2025-10-05T00:00:00+00:00"}
+    assert [one["name"] for one in shell.json("series", "list", *user)] == ["kudos_timeseries"]
+    shown = shell.run("series", "show", "kudos_timeseries", "--days", "3000", *user).stdout
+    assert "·" in shown
+    assert "1 entries" in shown
+    assert len(shell.json("series", "show", "kudos_timeseries", "--days", "3000", *user)["windows"]) == 1
+    assert json.loads(shell.run("series", "export", "kudos_timeseries", *user).stdout)["_id"] == "k_1"
+    assert shell.run("series", "export", "kudos_timeseries", "--format", "csv", *user).stdout.startswith("a,timestamp,_id")
+    assert shell.json("series", "cleanup", "kudos_timeseries", "--keep-days", "1", *user)["removed"] == 1
+    assert shell.run("series", "export", "nothing", *user).returncode == EXIT_CODES["not_found"]
+    assert (
+        shell.run("series", "query", "kudos_timeseries", "2025-10-05", "2025-10-01", *user).returncode
+        == EXIT_CODES["invalid_input"]
+    )
+
+
 def test_backup_restore_and_verify(shell: Shell, tmp_path: Path) -> None:
     shell.run("append", "--user", "ana", "user", "hello")
     assert shell.json("backup", "b.perdure")["rows"]["messages"] == 1

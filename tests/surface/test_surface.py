@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 
 import pytest
 
@@ -10,9 +11,12 @@ import perdure
 import perdure.aio
 import perdure.app
 import perdure.testing
-from perdure.aio import AsyncEngine, AsyncMemory
+from perdure.aio import AsyncEngine, AsyncMemory, AsyncSeries, AsyncState, AsyncTools
 from perdure.app import Engine
 from perdure.handles.memory import Memory
+from perdure.handles.series import SeriesHandle
+from perdure.handles.state import State
+from perdure.handles.tools import Tools
 
 NAMES = [
     "Conflict", "Corrupt", "Engine", "InvalidInput", "LimitExceeded", "Limits", "Memory", "Message", "NewMessage", "NotFound",
@@ -44,14 +48,17 @@ def public(kind: type) -> dict[str, object]:
         if name.startswith("_"):
             continue
         if callable(member):
-            text = str(inspect.signature(member)).replace("AsyncMemory", "Memory").replace("AsyncEngine", "Engine")
-            found[name] = text
+            text = str(inspect.signature(member)).replace("AsyncSeries", "SeriesHandle").replace("Async", "")
+            found[name] = re.sub(r"Awaitable\[(.*)\]\]\]", r"\1]]", text)
         else:
             found[name] = "attribute"
     return found
 
 
-@pytest.mark.parametrize(("sync", "asynchronous"), [(Memory, AsyncMemory), (Engine, AsyncEngine)])
+@pytest.mark.parametrize(
+    ("sync", "asynchronous"),
+    [(Memory, AsyncMemory), (Engine, AsyncEngine), (State, AsyncState), (SeriesHandle, AsyncSeries), (Tools, AsyncTools)],
+)
 def test_the_async_face_has_the_same_calls(sync: type, asynchronous: type) -> None:
     assert public(asynchronous) == public(sync)
 

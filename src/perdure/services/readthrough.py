@@ -6,7 +6,6 @@ across threads and processes. A lease runs out, so a fetcher that died blocks no
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -213,6 +212,8 @@ def _page(answer: Answer | Awaitable[Answer]) -> Page:
 
 
 def _awaited(answer: Awaitable[Answer]) -> Answer:
+    import asyncio  # only those who write async fetchers need it
+
     async def whole() -> Answer:
         return await answer
 

@@ -20,6 +20,8 @@ import perdure
 from perdure import settings as settings_module
 from perdure.domain.errors import Corrupt, InvalidInput, PerdureError
 from perdure.domain.reports import ProcessReport
+from perdure.interfaces.cli import series as series_commands
+from perdure.interfaces.cli import state as state_commands
 from perdure.interfaces.cli.output import Output, safe
 from perdure.interfaces.errors import DEGRADED, INTERRUPTED, as_json, exit_code
 
@@ -56,6 +58,8 @@ jobs_app = typer.Typer(
     no_args_is_help=True, help="Look at a user's jobs, and give dead ones another try.", rich_markup_mode=None
 )
 app.add_typer(jobs_app, name="jobs")
+app.add_typer(state_commands.app, name="state")
+app.add_typer(series_commands.app, name="series")
 
 
 @dataclass(slots=True)

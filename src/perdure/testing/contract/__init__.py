@@ -13,11 +13,15 @@ from __future__ import annotations
 from perdure.testing.contract.jobs import JobContract
 from perdure.testing.contract.journal import JournalContract
 from perdure.testing.contract.log import LogContract
+from perdure.testing.contract.series import SeriesContract
+from perdure.testing.contract.state import StateContract
 from perdure.testing.contract.transactions import TransactionContract
 from perdure.testing.contract.whole import WholeStoreContract
 
 __all__ = ["StoreContract"]
 
 
-class StoreContract(TransactionContract, LogContract, JobContract, JournalContract, WholeStoreContract):
+class StoreContract(
+    TransactionContract, LogContract, JobContract, JournalContract, StateContract, SeriesContract, WholeStoreContract
+):
     """Everything a store promises."""
