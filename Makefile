@@ -19,13 +19,13 @@ check: $(VENV)/.test-installed lint  ## The fast lane: format, lint, types, laye
 
 .PHONY: lint
 lint: $(VENV)/.test-installed
-	$(BIN)/ruff format --check src tests bench
-	$(BIN)/ruff check src tests bench
+	$(BIN)/ruff format --check src tests bench examples conftest.py
+	$(BIN)/ruff check src tests bench examples conftest.py
 	$(BIN)/mypy
 
 format: $(VENV)/.test-installed
-	$(BIN)/ruff format src tests bench
-	$(BIN)/ruff check --fix src tests bench
+	$(BIN)/ruff format src tests bench examples conftest.py
+	$(BIN)/ruff check --fix src tests bench examples conftest.py
 
 bench: $(VENV)/.bench-installed  ## Measure appends beside the peers and the limit of the disk.
 	$(BIN)/python bench/append.py

@@ -23,7 +23,7 @@ from perdure.handles.series import SeriesServices
 from perdure.ports.clock import Clock
 from perdure.ports.store import Progress, Store
 from perdure.services.aggregates import Aggregates
-from perdure.services.backup import backup
+from perdure.services.backup import backup, check_file
 from perdure.services.backup import restore as restore_file
 from perdure.services.doctor import Doctor
 from perdure.services.history import History
@@ -77,6 +77,10 @@ def restore(
 
     All or nothing. A store that holds data is a `Conflict` unless `replace=True`.
     """
+    if settings is not None and url is not None:
+        raise InvalidInput("`url` and `settings` are both given; put the URL into the settings")
+    # First the file: a wrong name must not leave a new, empty store behind.
+    check_file(Path(path))
     store = _open_store(settings if settings is not None else load(url=url))
     try:
         return restore_file(store, Path(path), replace=replace, progress=progress)
@@ -146,7 +150,9 @@ class Engine:
     def doctor(self) -> DoctorReport:
         """Prove a round trip through the store, and say what is degraded."""
         versions = {"perdure": _version()}
-        return Doctor(self._store, self._clock, self._ingest, self._history, self._handlers, versions).examine()
+        doctor = Doctor(self._store, self._clock, self._ingest, self._history, self._handlers, versions)
+        trouble = None if self._background is None else self._background.trouble()
+        return doctor.examine(() if trouble is None else (f"background worker: {trouble}",))
 
     def purge(self) -> PurgeReport:
         """Forget finished jobs, and give freed space back so that deleted data leaves the disk too."""
@@ -177,9 +183,13 @@ class _Background:
     """A thread that runs jobs until it is stopped, or the process ends."""
 
     def __init__(self, worker: Worker) -> None:
+        self._worker = worker
         self._stop = threading.Event()
         self._thread = threading.Thread(target=worker.run, args=(self._stop,), name="perdure-worker", daemon=True)
         self._thread.start()
+
+    def trouble(self) -> str | None:
+        return self._worker.last_trouble if self._thread.is_alive() else "its thread has ended"
 
     def stop(self) -> None:
         self._stop.set()

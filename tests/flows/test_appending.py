@@ -55,6 +55,13 @@ def test_the_same_message_again_is_a_no_op_that_says_so(ana: perdure.Memory) -> 
     assert len(ana.messages()) == 1
 
 
+def test_a_tuple_is_kept_as_a_list_and_repeating_it_is_no_conflict(ana: perdure.Memory) -> None:
+    call = ToolCall("c", "f", ("x", 1))  # type: ignore[arg-type]
+    for repeated in (False, True):
+        message = ana.append("assistant", "", id="m1", metadata={"a": (1, 2)}, tool_calls=[call])
+        assert (message.repeated, message.metadata, message.tool_calls[0].arguments) == (repeated, {"a": [1, 2]}, ["x", 1])
+
+
 @pytest.mark.parametrize(
     "other",
     [
@@ -188,6 +195,14 @@ class TestToolCalls:
             ana.append("assistant", "", tool_calls=[self.call])
         ana.append("assistant", "", tool_calls=[self.call], session="another")
 
+    def test_a_call_id_may_be_used_anew_in_another_session_and_each_call_has_its_own_result(self, ana: perdure.Memory) -> None:
+        ana.append("assistant", "", tool_calls=[self.call], session="a")
+        ana.append("assistant", "", tool_calls=[self.call], session="b")
+        with pytest.raises(Conflict, match="already made"):
+            ana.append("assistant", "", tool_calls=[self.call], session="a")
+        assert ana.append("tool", "for a", tool_call_id="c1", session="a").session == "a"
+        assert ana.append("tool", "for the newest", tool_call_id="c1").session == "b"
+
     def test_call_and_result_may_come_in_one_batch(self, ana: perdure.Memory) -> None:
         ana.append_many([NewMessage("assistant", "", tool_calls=[self.call]), NewMessage("tool", "rain", tool_call_id="c1")])
         assert [message.role for message in ana.messages()] == ["assistant", "tool"]
@@ -290,7 +305,7 @@ class TestBadInput:
         ("limit", "attempt"),
         [
             ("message_bytes_max", lambda ana, size: ana.append("user", "é" * (size // 2))),
-            ("message_bytes_max", lambda ana, size: ana.append("assistant", "x", tool_calls=[ToolCall("c", "f", "y" * (size - 3))])),
+            ("message_bytes_max", lambda ana, size: ana.append("assistant", "x", tool_calls=[ToolCall("c", "f", "y" * (size - 5))])),
             ("metadata_bytes_max", lambda ana, size: ana.append("user", "x", metadata={"a": "y" * (size - 8)})),
             ("batch_messages_max", lambda ana, size: ana.append_many([NewMessage("user", "x")] * size)),
             ("queue_jobs_max", lambda ana, size: [ana.append("user", "x", session=str(number)) for number in range(size)]),

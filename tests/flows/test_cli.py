@@ -194,7 +194,12 @@ def test_settings_are_listed_with_their_sources_and_without_passwords(shell: She
     listed = {one["name"]: one for one in shell.json("config", "--url", "postgresql://ana:hunter2@h/db")}
     assert listed["url"] == {"name": "url", "value": "postgresql://ana:***@h/db", "source": "argument"}
     assert listed["queue_jobs_max"]["source"] == "default"
-    assert "hunter2" not in shell.run("config", PERDURE_URL="postgresql://ana:hunter2@h/db").stdout
+    for url in (
+        "postgresql://ana:hunter2@h/db",
+        "postgresql://h/db?user=ana&password=hunter2",
+        "postgresql://ana:h@hunter2@h/db",
+    ):
+        assert "hunter2" not in shell.run("config", PERDURE_URL=url).stdout
 
 
 def test_a_reader_that_goes_away_is_no_error(shell: Shell) -> None:

@@ -142,6 +142,49 @@ class TestBackup:
         assert contents(engine) == before
 
 
+def test_a_restore_from_a_file_that_is_not_there_makes_no_store(tmp_path: Path) -> None:
+    with pytest.raises(NotFound):
+        perdure.restore(tmp_path / "typo", f"sqlite:///{tmp_path}/new.db")
+    assert not (tmp_path / "new.db").exists()
+
+
+def test_what_people_said_is_readable_by_its_owner_only(sqlite: Any, tmp_path: Path) -> None:
+    engine = sqlite.open()
+    engine.memory("ana").append("user", "x")
+    backup = engine.backup(tmp_path / "b").path
+    for path in (backup, *(file.path for file in engine.files())):
+        assert path.stat().st_mode & 0o077 == 0, path
+
+
+def test_equal_contents_give_equal_backups(sqlite: Any, tmp_path: Path) -> None:
+    engine = sqlite.open()
+    talk(engine)
+    assert engine.backup(tmp_path / "a").path.read_bytes() == engine.backup(tmp_path / "b").path.read_bytes()
+
+
+def test_a_purge_that_a_reader_blocks_says_so(sqlite: Any) -> None:
+    engine = sqlite.open(deadline_s=0.2)
+    talk(engine)
+    with engine._store.snapshot() as snapshot:
+        next(snapshot.rows("messages"))
+        talk(engine, "bob")
+        with pytest.raises(perdure.Unavailable, match=r"reader|busy"):
+            engine.purge()
+    engine.purge()
+
+
+def test_the_default_schema_of_postgres_verifies(postgres_url: str) -> None:
+    import psycopg
+
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute('DROP SCHEMA IF EXISTS perdure CASCADE; DROP SCHEMA IF EXISTS "Quoted" CASCADE')
+        for schema in ("perdure", "Quoted"):
+            with perdure.open(settings=perdure.Settings(url=postgres_url, postgres_schema=schema)) as engine:
+                talk(engine)
+                assert engine.verify().findings == ()
+            connection.execute(f'DROP SCHEMA "{schema}" CASCADE')
+
+
 BREAKAGES = {
     "messages of a session are numbered from 1 without holes": "DELETE FROM messages WHERE seq = 1 AND session_number = 1",
     "a session counts its messages": "UPDATE sessions SET messages = messages + 1",

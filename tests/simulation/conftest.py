@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import select
+import signal
 import subprocess
 import sys
 import tempfile
@@ -30,6 +31,7 @@ class Host:
             stdout=subprocess.PIPE,
             stderr=self._errors,
             bufsize=0,
+            start_new_session=True,
         )
 
     def expect(self, line: str, *, seconds: float = START_S) -> None:
@@ -61,7 +63,8 @@ class Host:
 
     def clean_up(self) -> None:
         if self.process.poll() is None:
-            self.process.kill()
+            # With all it forked: it leads a group of its own, whose number is not given away while it lives.
+            os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
         self._release()
         self._errors.close()

@@ -42,6 +42,7 @@ def test_a_full_disk_is_an_error_to_the_caller_and_writing_resumes_when_there_is
     assert_nothing_lost(report, sqlite)
 
 
+@pytest.mark.slow
 def test_a_disk_too_full_for_a_checkpoint_loses_nothing(sqlite, start_host):
     """The log can still grow when the file itself cannot take it over any more; then it cannot either."""
     report = filled(start_host, sqlite, "append", 2 * CHECKPOINT_BYTES)

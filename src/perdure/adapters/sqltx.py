@@ -84,9 +84,9 @@ class SqlTx:
             found = self._all("list_sessions", address.agent, address.channel, top, limit)
         return [rows.to_session(row) for row in found]
 
-    def find_calls(self, address: Address, ids: Sequence[ToolCallId]) -> dict[ToolCallId, CallState]:
+    def find_calls(self, address: Address, ids: Sequence[ToolCallId]) -> list[CallState]:
         found = self._all("find_calls", address.agent, address.channel, self._run.array(ids))
-        return {call.id: call for call in map(rows.to_call, found)}
+        return [rows.to_call(row) for row in found]
 
     def put_sessions(self, sessions: Iterable[Session]) -> None:
         for session in sessions:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -54,14 +55,15 @@ def draft(message: NewMessage, *, limits: Limits, now: datetime, new_id: Callabl
         raise InvalidInput(f"`role` = {message.role!r:.60} is unknown; use one of {', '.join(ROLES)}")
     size = utf8_size(message.content, "`content`")
     tool_calls = _check_tool_calls(message)
-    for call in tool_calls:
+    most = limits.message_bytes_max
+    for number, call in enumerate(tool_calls):
         what = f"arguments of tool call {call.id!r:.80}"
-        size += len(encode_json(call.arguments, what, bytes_max=limits.message_bytes_max, limit="message_bytes_max"))
-    if size > limits.message_bytes_max:
-        raise LimitExceeded(
-            f"the message is {size} bytes, more than `message_bytes_max` = {limits.message_bytes_max}; "
-            "split it or raise the limit"
-        )
+        text = encode_json(call.arguments, what, bytes_max=most, limit="message_bytes_max")
+        size += utf8_size(call.id, "tool call id") + utf8_size(call.name, "tool name") + utf8_size(text, what)
+        # As it will be read back: a tuple becomes a list here, so that repeating the message finds it equal.
+        tool_calls[number] = replace(call, arguments=json.loads(text))
+    if size > most:
+        raise LimitExceeded(f"the message is {size} bytes, more than `message_bytes_max` = {most}; split it or raise the limit")
     if message.id is not None:
         check_id(message.id, "id", bytes_max=ID_BYTES_MAX)
     if message.session is not None:
@@ -72,7 +74,7 @@ def draft(message: NewMessage, *, limits: Limits, now: datetime, new_id: Callabl
         at=now if message.at is None else check_instant(message.at, "at"),
         tokens=_check_tokens(message),
         metadata=_check_metadata(message.metadata, limits),
-        tool_calls=tool_calls,
+        tool_calls=tuple(tool_calls),
     )
 
 
@@ -90,12 +92,12 @@ def _check_metadata(metadata: Mapping[str, Json] | None, limits: Limits) -> Mapp
         return NO_METADATA
     if not isinstance(metadata, Mapping):
         raise InvalidInput(f"`metadata` must be a mapping, not `{type(metadata).__name__}`; pass a dict")
-    held = dict(metadata)
-    encode_json(held, "`metadata`", bytes_max=limits.metadata_bytes_max, limit="metadata_bytes_max")
+    text = encode_json(dict(metadata), "`metadata`", bytes_max=limits.metadata_bytes_max, limit="metadata_bytes_max")
+    held: Mapping[str, Json] = json.loads(text)
     return held
 
 
-def _check_tool_calls(message: NewMessage) -> tuple[ToolCall, ...]:
+def _check_tool_calls(message: NewMessage) -> list[ToolCall]:
     if message.tool_call_id is not None:
         if message.role != "tool":
             raise InvalidInput(
@@ -105,10 +107,10 @@ def _check_tool_calls(message: NewMessage) -> tuple[ToolCall, ...]:
     elif message.failed and message.role != "tool":
         raise InvalidInput(f"`failed` is set on a message of role {message.role!r}; only `tool` messages can fail")
     if not message.tool_calls:
-        return ()
+        return []
     if message.role != "assistant":
         raise InvalidInput(f"`tool_calls` are set on a message of role {message.role!r}; only `assistant` messages make calls")
-    calls = tuple(message.tool_calls)
+    calls = list(message.tool_calls)
     for call in calls:
         if not isinstance(call, ToolCall):
             raise InvalidInput(f"`tool_calls` holds a `{type(call).__name__}`; pass `perdure.ToolCall` values")
@@ -131,8 +133,8 @@ class Placing:
     """The newest session of the address, read under the writer's lock."""
     named: dict[str, Session]
     """Sessions that drafts name, as far as they exist."""
-    open_calls: Mapping[ToolCallId, CallState]
-    """Calls that drafts answer or make again, as far as they are held, newest session first."""
+    calls: Sequence[CallState]
+    """Calls that drafts answer or make again, as far as they are held, by session number."""
     plan: AppendPlan = field(default_factory=AppendPlan)
     _placed: dict[MessageId, Message] = field(default_factory=dict)
 
@@ -229,31 +231,28 @@ class Placing:
         if session.id in self.named:
             self.named[session.id] = session
 
-    def _call(self, call_id: ToolCallId) -> CallState:
-        call = next(
-            (state for (_, held_id), state in reversed(self.plan.calls.items()) if held_id == call_id), None
-        ) or self.open_calls.get(call_id)
-        if call is None:
+    def _call(self, call_id: ToolCallId, number: int | None = None) -> CallState:
+        """The newest call under the id, or the one of a certain session."""
+        known = {(call.session_number, call.id): call for call in self.calls if call.id == call_id}
+        known |= {place: call for place, call in self.plan.calls.items() if place[1] == call_id}
+        fitting = [place for place in known if number in (None, place[0])]
+        if not fitting:
+            where = "at this address" if number is None else "in that session"
             raise InvalidInput(
-                f"`tool_call_id` = {call_id!r:.80} answers no call at this address; "
+                f"`tool_call_id` = {call_id!r:.80} answers no call {where}; "
                 "append the assistant message that makes the call first"
             )
-        return call
+        return known[max(fitting)]
 
     def _pair(self, message: Message) -> None:
         number = message.session_number
         for made in message.tool_calls:
-            held = self.plan.calls.get((number, made.id)) or self.open_calls.get(made.id)
-            if held is not None and held.session_number == number:
+            place = (number, made.id)
+            if place in self.plan.calls or any((call.session_number, call.id) == place for call in self.calls):
                 raise Conflict(f"tool call {made.id!r:.80} was already made in this session; give each call its own id")
-            self.plan.calls[(number, made.id)] = CallState(number, made.id, made.name, message.seq)
+            self.plan.calls[place] = CallState(number, made.id, made.name, message.seq)
         if message.tool_call_id is not None:
-            call = self._call(message.tool_call_id)
-            if call.session_number != number:
-                raise InvalidInput(
-                    f"`tool_call_id` = {call.id!r:.80} belongs to another session than {message.session!r:.80}; "
-                    "leave `session` out and the result joins its call"
-                )
+            call = self._call(message.tool_call_id, number)
             if call.result_seq is not None:
                 raise Conflict(f"tool call {call.id!r:.80} already has a result; a call is answered once")
             self.plan.calls[(number, call.id)] = replace(call, result_seq=message.seq, failed=message.failed)

@@ -75,8 +75,8 @@ class View(Protocol):
     def list_sessions(self, address: Address | None, *, limit: int, before: int | None = None) -> list[Session]:
         """Sessions of the address (of all addresses if None), highest number first; ties by agent, then channel."""
 
-    def find_calls(self, address: Address, ids: Sequence[ToolCallId]) -> dict[ToolCallId, CallState]:
-        """The newest call under each of `ids` at the address, by session number."""
+    def find_calls(self, address: Address, ids: Sequence[ToolCallId]) -> list[CallState]:
+        """All calls under `ids` at the address, by session number, then id: an id may be used anew in another session."""
 
     def find_tally(self, address: Address, session_number: int) -> Tally | None:
         """The derived counts of a session; None before the first run of its job."""

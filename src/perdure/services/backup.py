@@ -46,7 +46,7 @@ def backup(store: Store, path: Path, *, replace: bool = False, progress: Progres
     if path.exists() and not replace:
         raise Conflict(f"{path} exists already; choose another name, or say that it is to be replaced")
     counts: dict[str, int] = {}
-    with _new_file(path) as file, gzip.GzipFile(fileobj=file, mode="wb", compresslevel=LEVEL, mtime=0) as packed:
+    with _new_file(path) as file, gzip.GzipFile(fileobj=file, mode="wb", filename="", compresslevel=LEVEL, mtime=0) as packed:
         out = _Digested(packed)
         with store.snapshot() as snapshot:
             version = snapshot.schema_version
@@ -68,14 +68,14 @@ def backup(store: Store, path: Path, *, replace: bool = False, progress: Progres
 
 def restore(store: Store, path: Path, *, replace: bool = False, progress: Progress | None = None) -> Mapping[str, int]:
     """Fill the store from a backup: all of it or nothing."""
-    # A first pass proves the file whole, so that no damaged one ever gets as far as the store.
-    _check(path)
+    check_file(path)
     with _lines(path) as lines:
         header = next(lines)
         return store.restore(header["schema"], _tables(lines, progress), replace=replace)
 
 
-def _check(path: Path) -> None:
+def check_file(path: Path) -> None:
+    """Prove the file whole, so that no damaged one ever gets as far as a store."""
     digest = hashlib.sha256()
     footer: Any = None
     with _raw_lines(path) as lines:
@@ -140,7 +140,7 @@ def _new_file(path: Path) -> Iterator[IO[bytes]]:
     """A file that takes the name `path` once it is complete and on the disk."""
     draft = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}.part")
     try:
-        with draft.open("xb") as file:
+        with os.fdopen(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from perdure.domain.errors import Corrupt
@@ -32,13 +32,14 @@ class Doctor:
     handlers: Mapping[str, Handler]
     versions: Mapping[str, str]
 
-    def examine(self) -> DoctorReport:
+    def examine(self, known: Sequence[str] = ()) -> DoctorReport:
+        """Prove the round trip; `known` are degradations the caller has noticed."""
         started = self.clock.monotonic()
         self._round_trip()
         took_ms = (self.clock.monotonic() - started) * 1000
         store = self.store.describe()
         queue = self.store.queue(self.clock.now())
-        degraded = list(store.degraded)
+        degraded = [*store.degraded, *known]
         if queue.dead:
             degraded.append(f"jobs: {queue.dead} gave up; mend the cause, then `perdure jobs retry`")
         if queue.late_s > LATE_S:

@@ -63,9 +63,9 @@ class Ingest:
         held = tx.find_messages(suspects) if suspects else {}
         call_ids = [ToolCallId(one.message.tool_call_id) for one in drafts if one.message.tool_call_id is not None]
         call_ids += [call.id for one in drafts for call in one.tool_calls]
-        calls = tx.find_calls(address, call_ids) if call_ids else {}
+        calls = tx.find_calls(address, call_ids) if call_ids else []
         wanted: set[SessionId | int] = {SessionId(one.message.session) for one in drafts if one.message.session is not None}
-        wanted |= {call.session_number for call in calls.values()}
+        wanted |= {call.session_number for call in calls}
         # In one order everywhere, so that two writers that lock the same sessions cannot block each other.
         sessions = [tx.find_session(address, name) for name in sorted(wanted, key=str)]
         named: dict[str, Session] = {session.id: session for session in sessions if session is not None}
@@ -76,6 +76,6 @@ class Ingest:
             held=held,
             latest=latest,
             named=named,
-            open_calls=calls,
+            calls=calls,
         )
         return placing.place_all(drafts)

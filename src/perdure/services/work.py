@@ -26,6 +26,7 @@ Handler = Callable[[Job], Effect | None]
 
 LEASE_S = 60.0
 POLL_S = 0.5
+TROUBLE_WAIT_S = 5.0
 RUNS_PER_TURN_MAX = 100_000
 HOPELESS = (InvalidInput, Unsupported, Corrupt)
 
@@ -47,6 +48,9 @@ class Worker:
     """Jobs that must exist in the store while any worker runs."""
     owner: Owner | None = None
     """Run only this owner's jobs."""
+    troubles: int = 0
+    """How often a turn of `run` ended with an error of the store, and, if the last one did, what it was."""
+    last_trouble: str | None = None
     _counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(("ran", "failed", "parked", "lost"), 0))
 
     def process(self, seconds: float, stop: threading.Event | None = None) -> ProcessReport:
@@ -70,13 +74,16 @@ class Worker:
     def run(
         self, stop: threading.Event, *, poll_s: float = POLL_S, report: Callable[[ProcessReport], None] | None = None
     ) -> None:
-        """Work until `stop` is set; the job in hand is finished first. A store that is away is waited for."""
+        """Work until `stop` is set; the job in hand is finished first. Whatever the store says, the next turn is tried."""
         while not stop.is_set():
             try:
                 turn = self.process(poll_s, stop)
-            except Unavailable as error:
-                stop.wait(error.retry_after_s)
+            except Exception as error:  # noqa: BLE001 - the job loop: a worker that dies quietly would stop everything
+                self.troubles += 1
+                self.last_trouble = in_words(error)
+                stop.wait(error.retry_after_s if isinstance(error, Unavailable) else TROUBLE_WAIT_S)
                 continue
+            self.last_trouble = None
             if report is not None and (turn.ran or turn.failed or turn.parked or turn.lost):
                 report(turn)
             if not turn.ran:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import TypeVar
 
+from perdure.adapters.forking import watch_forks
 from perdure.adapters.memory.held import OwnerRows
 from perdure.adapters.memory.series import MemorySeries
 from perdure.adapters.memory.state import MemoryState
@@ -90,11 +91,9 @@ class MemoryTx:
         inside.sort(key=lambda session: (-session.number, session.address.agent, session.address.channel))
         return inside[:limit]
 
-    def find_calls(self, address: Address, ids: Sequence[ToolCallId]) -> dict[ToolCallId, CallState]:
-        place = (*self._prefix, address.agent, address.channel)
-        calls = [rows.to_call(row) for row in self._held.of("tool_calls") if row[:4] == place]
-        calls.sort(key=lambda call: call.session_number)
-        return {call.id: call for call in calls if call.id in ids}
+    def find_calls(self, address: Address, ids: Sequence[ToolCallId]) -> list[CallState]:
+        calls = [rows.to_call(row) for row in self._held.of("tool_calls", address.agent, address.channel)]
+        return sorted((call for call in calls if call.id in ids), key=lambda call: (call.session_number, call.id))
 
     def put_sessions(self, sessions: Iterable[Session]) -> None:
         for session in sessions:
@@ -200,6 +199,7 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
+        watch_forks(self)
         self._owners: dict[Owner, OwnerRows] = {}
         self._closed = False
 
@@ -309,6 +309,16 @@ class MemoryStore:
 
     def close(self) -> None:
         self._closed = True
+
+    def before_fork(self) -> None:
+        """Nobody is in the middle of a change while the process forks."""
+        self._lock.acquire()
+
+    def after_fork_in_parent(self) -> None:
+        self._lock.release()
+
+    def after_fork_in_child(self) -> None:
+        self._lock = threading.RLock()
 
     def _jobs(self) -> list[Job]:
         return [rows.to_job(row) for held in self._owners.values() for row in held.of("jobs")]

@@ -8,7 +8,7 @@ from typing import Any
 from psycopg import Cursor, sql
 
 from perdure.adapters.sqlfiles import Applied, Migration, pending
-from perdure.domain.errors import InvalidInput
+from perdure.domain.errors import InvalidInput, Unavailable
 
 # Any fixed number: only one process migrates at a time.
 LOCK = 0x50455244
@@ -72,6 +72,9 @@ def applied(cursor: Cursor[Any], schema: str) -> list[Applied]:
     cursor.execute("SELECT 1 FROM pg_tables WHERE schemaname = %s AND tablename = 'perdure_migrations'", (schema,))
     if cursor.fetchone() is None:
         return []
+    cursor.execute("SELECT has_schema_privilege(%s, 'USAGE')", (schema,))
+    if cursor.fetchone() != (True,):
+        raise Unavailable(f"the role may not use schema `{schema}`; grant it, see docs/how-to/postgresql.md")
     cursor.execute("SELECT version, checksum FROM perdure_migrations ORDER BY version")
     return [Applied(version, checksum) for version, checksum in cursor.fetchall()]
 
@@ -92,13 +95,15 @@ def app_role(cursor: Cursor[Any], schema: str) -> str | None:
         cursor.execute(
             sql.SQL("GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {role}").format(**names)
         )
+        # Fails here, where it is understood, if the login role may not take on the other one.
+        cursor.execute(sql.SQL("SET LOCAL ROLE {role}").format(**names))
     return APP_ROLE
 
 
 def catalog(cursor: Cursor[Any], schema: str) -> set[tuple[str, str, str]]:
     """Columns, constraints, indexes and policies with their definitions: equal for equal schemas."""
     cursor.execute(CATALOG, {"schema": schema})
-    return {(kind, name, text.replace(f"{schema}.", "")) for kind, name, text in cursor.fetchall()}
+    return set(cursor.fetchall())
 
 
 CATALOG = """
@@ -109,11 +114,12 @@ FROM pg_attribute AS a JOIN pg_class AS c ON c.oid = a.attrelid LEFT JOIN pg_col
 WHERE c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = %(schema)s) AND c.relkind = 'r' AND a.attnum > 0
   AND NOT a.attisdropped
 UNION ALL
-SELECT 'constraint', c.relname || '.' || k.conname, pg_get_constraintdef(k.oid)
+SELECT 'constraint', c.relname || '.' || k.conname,
+       replace(pg_get_constraintdef(k.oid), quote_ident(%(schema)s) || '.', '')
 FROM pg_constraint AS k JOIN pg_class AS c ON c.oid = k.conrelid
 WHERE c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = %(schema)s) AND k.contype <> 'n'
 UNION ALL
-SELECT 'index', indexname, indexdef FROM pg_indexes WHERE schemaname = %(schema)s
+SELECT 'index', indexname, replace(indexdef, quote_ident(%(schema)s) || '.', '') FROM pg_indexes WHERE schemaname = %(schema)s
 UNION ALL
 SELECT 'policy', tablename || '.' || policyname, coalesce(qual, '') || ' / ' || coalesce(with_check, '')
 FROM pg_policies WHERE schemaname = %(schema)s

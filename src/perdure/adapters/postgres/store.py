@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import logging
+import random
+import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
@@ -9,7 +13,6 @@ from importlib.metadata import version
 from typing import Any, TypeVar
 
 import psycopg
-import stamina
 from psycopg import Cursor, errors, sql
 from psycopg.conninfo import conninfo_to_dict
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
@@ -29,9 +32,13 @@ from perdure.domain.times import to_us
 from perdure.ports import rows
 from perdure.ports.store import Features, Row, Tx, View
 
+# The pool reports every lost connection. Whoever configures logging gets that; others are not to be disturbed.
+logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())
+
 T = TypeVar("T")
 PACKAGE = "perdure.adapters.postgres"
 TRIES_MAX = 8
+RETRY_FIRST_S = 0.002
 FETCH_ROWS = 2_000
 MAINTENANCE_S = 3_600.0
 WRITE = "BEGIN"
@@ -77,11 +84,13 @@ class PostgresStore:
         self._deadline_s = deadline_s
         self._known = migrations(PACKAGE)
         self._degraded: tuple[str, ...] = ()
+        self._durability = "every commit is synced before it returns"
         with translated(), self._own_connection() as connection, connection.cursor() as cursor:
             migrating.migrate(cursor, schema, self._known, schema_sql(PACKAGE))
             self._role = self._find_role(cursor)
             self._note_durability(cursor)
-        self._pool = self._new_pool()
+        self._opened: ConnectionPool[DeadlineConnection] | None = self._new_pool()
+        self._opening = threading.Lock()
         watch_forks(self)
 
     def _find_role(self, cursor: Cursor[Any]) -> str | None:
@@ -95,7 +104,16 @@ class PostgresStore:
         for setting in ("fsync", "synchronous_commit"):
             [(value,)] = cursor.execute(f"SHOW {setting}".encode()).fetchall()
             if value == "off":
-                self._degraded += (f"durability: PostgreSQL's `{setting}` is off",)
+                self._durability = f"PostgreSQL's `{setting}` is off: a crash may lose the last writes"
+                self._degraded += (f"durability: {self._durability}",)
+
+    @property
+    def _pool(self) -> ConnectionPool[DeadlineConnection]:
+        """Made anew on first use after a fork: most children never ask."""
+        with self._opening:
+            if self._opened is None:
+                self._opened = self._new_pool()
+            return self._opened
 
     def _new_pool(self) -> ConnectionPool[DeadlineConnection]:
         pool = ConnectionPool(
@@ -108,7 +126,7 @@ class PostgresStore:
             configure=self._configure,
             check=None,
             open=False,
-            name="perdure",
+            name="perdure-pool",
         )
         pool.open()
         return pool
@@ -142,14 +160,17 @@ class PostgresStore:
     ) -> T:
         """Run `work` for one owner, or for everyone if None; again if a rival or the network was in the way."""
         seconds = self._deadline_s if deadline_s is None else deadline_s
-        retrying = stamina.retry_context(
-            on=_again, attempts=TRIES_MAX, timeout=seconds, wait_initial=0.002, wait_max=0.2, wait_jitter=0.02
-        )
+        until = time.monotonic() + seconds
+        tries = 0
         with translated():
-            for attempt in retrying:
-                with attempt:
-                    return self._transact_once(begin, owner, work, seconds)
-        raise Unavailable("PostgreSQL gave no answer; try again")  # retry_context raises before this
+            while True:
+                try:
+                    return self._transact_once(begin, owner, work, max(0.1, until - time.monotonic()))
+                except psycopg.Error as error:
+                    tries += 1
+                    if tries >= TRIES_MAX or not _again(error) or time.monotonic() >= until:
+                        raise
+                time.sleep(RETRY_FIRST_S * 2**tries * random.random())
 
     def _transact_once(self, begin: str, owner: Owner | None, work: Callable[[Cursor[Any]], T], seconds: float) -> T:
         with self._pool.connection(timeout=seconds) as connection, connection.cursor() as cursor:
@@ -240,10 +261,13 @@ class PostgresStore:
         schema_version: int,
         tables: Iterable[tuple[str, Iterator[Row]]],
     ) -> Mapping[str, int]:
-        names = ", ".join((*rows.TABLES, "perdure_migrations"))
-        cursor.execute(f"DROP TABLE {names}".encode())
-        for migration in self._known[:schema_version]:
-            migrating.apply(cursor, migration)
+        if schema_version == len(self._known):
+            # The tables stay, and with them the grants that others were given.
+            cursor.execute(f"TRUNCATE {', '.join(rows.TABLES)}".encode())
+        else:
+            cursor.execute(f"DROP TABLE {', '.join((*rows.TABLES, 'perdure_migrations'))}".encode())
+            for migration in self._known[:schema_version]:
+                migrating.apply(cursor, migration)
         counts: dict[str, int] = {}
         for table, content in tables:
             counts[table] = 0
@@ -274,6 +298,9 @@ class PostgresStore:
 
     def purge(self) -> None:
         with translated(), self._own_connection() as connection, connection.cursor() as cursor:
+            owned = "SELECT bool_and(pg_has_role(relowner, 'USAGE')) FROM pg_class WHERE oid = ANY(%s::regclass[])"
+            if cursor.execute(owned, (list(rows.TABLES),)).fetchone() != (True,):
+                raise Unavailable("only the owner of the tables can purge them; run it as that role")
             for table in rows.TABLES:
                 connection.allow(MAINTENANCE_S)
                 cursor.execute(f"VACUUM (FULL, ANALYZE) {table}".encode())
@@ -295,7 +322,7 @@ class PostgresStore:
             location=f"{where.get('host', 'localhost')}/{where.get('dbname', '')}, schema {self._schema}",
             schema_version=len(self._known),
             versions={"postgresql": server, "psycopg": version("psycopg")},
-            durability="every commit is synced before it returns" if not self._degraded else "; ".join(self._degraded),
+            durability=self._durability,
             bytes=size,
             degraded=self._degraded,
         )
@@ -327,8 +354,9 @@ class PostgresStore:
 
     def after_fork_in_child(self) -> None:
         # Closing an inherited connection would end it for the parent.
-        immortalise(self._pool)
-        self._pool = self._new_pool()
+        immortalise(self._opened)
+        self._opened = None
+        self._opening = threading.Lock()
 
 
 def _whose(owner: Owner | None) -> tuple[str, tuple[str, ...]]:

@@ -1,7 +1,7 @@
 """Group commit: writers that arrive while another one waits for the disk are committed together, with one sync.
 
-The first writer leads: it runs its own work and that of everybody who queued up meanwhile, each in a savepoint, commits
-once, and only then lets them go. There is no writer thread to own or stop, and a lone writer pays nothing for it.
+The first writer leads: it runs its own work and that of everybody who queued up meanwhile, commits once, and only then
+lets them go. There is no writer thread to own or stop, and a lone writer pays nothing for it.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from typing import NamedTuple
 
 import apsw
 
@@ -15,6 +16,13 @@ from perdure.domain.errors import Unavailable
 
 READERS_KEPT = 8
 FORK_WAIT_S = 5.0
+
+
+class Reader(NamedTuple):
+    """A reading connection and the busy handler it was opened with."""
+
+    connection: apsw.Connection
+    patience: Patience
 
 
 class Connections:
@@ -31,16 +39,13 @@ class Connections:
         self._start()
 
     def _start(self) -> None:
-        self._idle: list[apsw.Connection] = []
+        self._idle: list[Reader] = []
         self._state = threading.Condition(threading.Lock())
         self._lent = 0
-        self._held_back = False
+        self._forks = 0
+        self._noisy = False
 
-    def open(self, *, patience: Patience | None = None) -> apsw.Connection:
-        """A connection of the caller's own, to be closed by the caller."""
-        if patience is None:
-            patience = Patience(self._busy_s)
-            patience.start(None)
+    def _open(self, patience: Patience) -> apsw.Connection:
         until = time.monotonic() + self._busy_s
         while True:
             try:
@@ -58,32 +63,53 @@ class Connections:
         try:
             self.patience.start(deadline_s)
             if self._writer is None:
-                self._writer = self.open(patience=self.patience)
+                self._writer = self._open(self.patience)
             yield self._writer
         finally:
             self._take_back()
 
     def drop_writer(self) -> None:
-        """Start the next write on a fresh connection: after a disk error, what this one believes is not to be trusted."""
+        """Start the next write on a fresh connection: after a disk error, what this one believes is not to be trusted.
+
+        Called while the writer is lent, so that no fork comes in between.
+        """
         broken, self._writer = self._writer, None
         if broken is not None:
             with suppress(apsw.Error):
                 broken.close()
 
     @contextmanager
-    def reader(self) -> Iterator[apsw.Connection]:
+    def reader(self, deadline_s: float | None = None) -> Iterator[apsw.Connection]:
         self._lend()
-        connection: apsw.Connection | None = None
+        lent: Reader | None = None
         try:
             with self._state:
-                connection = self._idle.pop() if self._idle else None
-            if connection is None:
-                connection = self.open()
-                connection.execute("PRAGMA query_only = ON")
-            yield connection
+                lent = self._idle.pop() if self._idle else None
+            if lent is None:
+                patience = Patience(self._busy_s)
+                patience.start(deadline_s)
+                lent = Reader(self._open(patience), patience)
+                lent.connection.execute("PRAGMA query_only = ON")
+            lent.patience.start(deadline_s)
+            yield lent.connection
         finally:
-            if connection is not None:
-                self._keep_or_close(connection)
+            if lent is not None:
+                self._keep_or_close(lent)
+            self._take_back()
+
+    @contextmanager
+    def own(self) -> Iterator[apsw.Connection]:
+        """A connection for this one use: for what neither the writer nor a reader may do."""
+        self._lend()
+        try:
+            patience = Patience(self._busy_s)
+            patience.start(None)
+            connection = self._open(patience)
+            try:
+                yield connection
+            finally:
+                connection.close()
+        finally:
             self._take_back()
 
     def close(self) -> None:
@@ -97,20 +123,23 @@ class Connections:
     def before_fork(self) -> None:
         """Close every connection, so that the child inherits nothing of SQLite's per-process lock table."""
         with self._state:
-            self._held_back = True
-            quiet = self._state.wait_for(lambda: self._lent == 0, timeout=FORK_WAIT_S)
-        self._inherited = not quiet
-        if quiet:
-            self._close_all()
+            # Several threads may fork at once; nothing is lent until the last of them is done.
+            self._forks += 1
+            if self._state.wait_for(lambda: self._lent == 0, timeout=FORK_WAIT_S):
+                self._close_all()
+            else:
+                self._noisy = True
 
     def after_fork_in_parent(self) -> None:
-        self._inherited = False
         with self._state:
-            self._held_back = False
-            self._state.notify_all()
+            self._forks -= 1
+            if not self._forks:
+                self._noisy = False
+                self._state.notify_all()
 
     def after_fork_in_child(self) -> None:
-        for inherited in (*self._idle, self._writer):
+        self._inherited = self._noisy
+        for inherited in (*(reader.connection for reader in self._idle), self._writer):
             immortalise(inherited)
         self._writer = None
         self._start()
@@ -119,7 +148,7 @@ class Connections:
 
     def _lend(self) -> None:
         with self._state:
-            if self._held_back and not self._state.wait_for(lambda: not self._held_back, timeout=self._busy_s):
+            if self._forks and not self._state.wait_for(lambda: not self._forks, timeout=self._busy_s):
                 raise Unavailable("the process is forking and has not finished; try again")
             if self._inherited:
                 raise Unavailable(
@@ -136,17 +165,17 @@ class Connections:
             if self._lent == 0:
                 self._state.notify_all()
 
-    def _keep_or_close(self, connection: apsw.Connection) -> None:
+    def _keep_or_close(self, reader: Reader) -> None:
         with self._state:
             if len(self._idle) < READERS_KEPT and not self._closed:
-                self._idle.append(connection)
+                self._idle.append(reader)
                 return
-        connection.close()
+        reader.connection.close()
 
     def _close_all(self) -> None:
         with translated():
             while self._idle:
-                self._idle.pop().close()
+                self._idle.pop().connection.close()
             if self._writer is not None:
                 self._writer.close()
                 self._writer = None

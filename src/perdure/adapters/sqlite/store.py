@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
@@ -59,18 +60,19 @@ class SqliteStore:
         self._busy_s = busy_s
         self._synchronous = synchronous
         self._known = migrations(PACKAGE)
+        _make_private(self._path)
         self._connections = Connections(str(self._path), synchronous=synchronous, busy_s=busy_s)
         self._group = WriterGroup(self._commit)
         with translated():
             migrating.refuse_foreign(str(self._path), busy_s)
-        with translated(), self._own_connection() as connection:
-            migrating.migrate(connection, self._known, schema(PACKAGE))
         watch_forks(self)
+        with translated(), self._connections.own() as connection:
+            migrating.migrate(connection, self._known, schema(PACKAGE))
 
     # -- transactions
 
     def read(self, owner: Owner, work: Callable[[View], T], *, deadline_s: float | None = None) -> T:
-        with translated(), self._connections.reader() as connection:
+        with translated(), self._connections.reader(deadline_s) as connection:
             connection.execute("BEGIN")
             try:
                 return work(SqlTx(SqliteStatements(connection), owner))
@@ -92,15 +94,17 @@ class SqliteStore:
         """Run the batch in one transaction and note every outcome; raises only what must reach the leader's own thread."""
         try:
             with self._connections.writer(self._busy_s) as connection:
-                self._commit_on(connection, batch)
+                try:
+                    self._commit_on(connection, batch)
+                except BaseException as error:
+                    if not isinstance(error, apsw.Error) or isinstance(error, DISTRUSTED):
+                        self._connections.drop_writer()
+                    raise
         except (apsw.Error, PerdureError) as error:
             for ticket in batch:
                 if ticket.error is None:
                     ticket.error = in_our_words(error) if isinstance(error, apsw.Error) else error
-            if isinstance(error, DISTRUSTED):
-                self._connections.drop_writer()
         except BaseException:
-            self._connections.drop_writer()
             for ticket in batch[1:]:
                 ticket.error = Unavailable("the write was interrupted together with another one; try again")
             raise
@@ -195,7 +199,7 @@ class SqliteStore:
 
     def restore(self, schema_version: int, tables: Iterable[tuple[str, Iterator[Row]]], *, replace: bool) -> Mapping[str, int]:
         refuse_newer(schema_version, self._known)
-        with translated(), self._own_connection() as connection:
+        with translated(), self._connections.own() as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
                 if not replace and any(
@@ -215,9 +219,10 @@ class SqliteStore:
         self, connection: apsw.Connection, schema_version: int, tables: Iterable[tuple[str, Iterator[Row]]]
     ) -> Mapping[str, int]:
         connection.execute("PRAGMA defer_foreign_keys = ON")
-        for table in (*reversed(rows.TABLES), "perdure_migrations"):
-            connection.execute(f"DROP TABLE {table}")
-        for migration in self._known[:schema_version]:
+        same = schema_version == len(self._known)
+        for table in (*reversed(rows.TABLES), *(() if same else ("perdure_migrations",))):
+            connection.execute(f"DELETE FROM {table}" if same else f"DROP TABLE {table}")
+        for migration in () if same else self._known[:schema_version]:
             migrating.apply(connection, migration)
         counts: dict[str, int] = {}
         for table, content in tables:
@@ -242,9 +247,11 @@ class SqliteStore:
                 yield Finding("the schema is the expected one", f"{kind} {name}", "differs, is missing or is too many")
 
     def purge(self) -> None:
-        with translated(), self._own_connection() as connection:
+        with translated(), self._connections.own() as connection:
             connection.execute("VACUUM")
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            [(blocked, *_)] = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            if blocked:
+                raise Unavailable("a reader keeps the old pages in use, so they stay on the disk; end it, then purge again")
 
     def describe(self) -> StoreDescription:
         full = self._synchronous == "FULL"
@@ -265,14 +272,6 @@ class SqliteStore:
     def close(self) -> None:
         self._connections.close()
 
-    @contextmanager
-    def _own_connection(self) -> Iterator[apsw.Connection]:
-        connection = self._connections.open()
-        try:
-            yield connection
-        finally:
-            connection.close()
-
     # -- forks
 
     def before_fork(self) -> None:
@@ -285,3 +284,9 @@ class SqliteStore:
     def after_fork_in_child(self) -> None:
         self._connections.after_fork_in_child()
         self._group = WriterGroup(self._commit)
+
+
+def _make_private(path: Path) -> None:
+    """A new file is its owner's alone: it holds what people said. The WAL gets the same permissions from SQLite."""
+    with suppress(OSError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 import threading
@@ -377,11 +378,11 @@ def _fields(report: Any) -> dict[str, Any]:
 
 
 def _without_password(setting: settings_module.Setting) -> settings_module.Setting:
-    from urllib.parse import urlsplit
-
-    if setting.name != "url" or not (password := urlsplit(str(setting.value)).password):
+    if setting.name != "url":
         return setting
-    return settings_module.Setting(setting.name, str(setting.value).replace(f":{password}@", ":***@"), setting.source)
+    shown = re.sub(r"(://[^/@:]*:).*@", r"\1***@", str(setting.value))
+    shown = re.sub(r"(password=)[^&\s]*", r"\1***", shown)
+    return settings_module.Setting(setting.name, shown, setting.source)
 
 
 def _instant(text: str | None) -> datetime | None:
@@ -405,6 +406,9 @@ def run() -> None:
         out.error(as_json(error), str(error))
         code = exit_code(error)
     except USAGE_ERROR as error:
+        if type(error).__name__ == "NoArgsIsHelpError":
+            print(error.format_message())
+            sys.exit(0)
         words = f"{error.format_message()} See `perdure --help`."
         out.error({"error": {"code": "invalid_input", "message": words, "retriable": False}}, words)
         code = exit_code(InvalidInput())

@@ -94,15 +94,18 @@ class LogContract:
         assert numbers(HERE, 10, before=3) == [2, 1]
         assert numbers(None, 10) == [3, 2, 1, 1]
 
-    def test_tool_calls_are_found_by_id_newest_session_last_written(self, store: Store) -> None:
+    def test_tool_calls_are_found_by_id_in_every_session(self, store: Store) -> None:
         fill(store, ANA, 1, 2)
         fill(store, ANA, 1, 2, number=2)
-        call = CallState(1, ToolCallId("c"), "search", 1)
-        store.write(ANA, lambda tx: tx.put_calls(HERE, [call, replace(call, session_number=2)]))
-        assert store.read(ANA, lambda view: view.find_calls(HERE, [ToolCallId("c"), ToolCallId("d")])) == {
-            "c": replace(call, session_number=2)
-        }
-        answered = replace(call, session_number=2, result_seq=2, failed=True)
+        first = CallState(1, ToolCallId("c"), "search", 1)
+        second = replace(first, session_number=2)
+
+        def found(address: Address, *names: str) -> list[CallState]:
+            return store.read(ANA, lambda view: view.find_calls(address, [ToolCallId(name) for name in names]))
+
+        store.write(ANA, lambda tx: tx.put_calls(HERE, [second, first]))
+        assert found(HERE, "c", "d") == [first, second]
+        answered = replace(second, result_seq=2, failed=True)
         store.write(ANA, lambda tx: tx.put_calls(HERE, [answered]))
-        assert store.read(ANA, lambda view: view.find_calls(HERE, [ToolCallId("c")])) == {"c": answered}
-        assert store.read(ANA, lambda view: view.find_calls(THERE, [ToolCallId("c")])) == {}
+        assert found(HERE, "c") == [first, answered]
+        assert found(THERE, "c") == []

@@ -73,7 +73,7 @@ INSERT INTO sessions VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s);
 -- name: find_calls
 SELECT * FROM tool_calls
 WHERE space = %s AND user_id = %s AND agent = %s AND channel = %s AND call_id = ANY(%s)
-ORDER BY session_number;
+ORDER BY session_number, call_id;
 
 -- name: put_call
 INSERT INTO tool_calls VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)

@@ -58,7 +58,7 @@ INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 -- name: find_calls
 SELECT * FROM tool_calls
 WHERE space = ?1 AND user_id = ?2 AND agent = ?3 AND channel = ?4 AND call_id IN (SELECT value FROM json_each(?5))
-ORDER BY session_number;
+ORDER BY session_number, call_id;
 
 -- name: put_call
 INSERT INTO tool_calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
