@@ -32,7 +32,7 @@ from perdure.domain.state import KeyInfo, Loaded, Revision
 from perdure.domain.tally import Tally
 from perdure.domain.text import Json
 from perdure.handles.memory import Memory
-from perdure.handles.series import Asking, SeriesHandle, SeriesRules
+from perdure.handles.series import Asking, MergeExtras, SeriesHandle, SeriesRules
 from perdure.handles.state import Found, State
 from perdure.handles.tools import Permission, Result, Tools
 from perdure.ports.clock import Clock
@@ -108,8 +108,17 @@ class AsyncState:
         self._state = state
         self._threads = threads
 
-    async def save(self, key: str, value: Json, *, expected: int | None = None, expires_in_s: float | None = None) -> int:
-        return await self._threads.run(self._state.save, key, value, expected=expected, expires_in_s=expires_in_s)
+    async def save(
+        self,
+        key: str,
+        value: Json,
+        *,
+        expected: int | None = None,
+        expires_in_s: float | None = None,
+        request: str | None = None,
+    ) -> int:
+        call = partial(self._state.save, key, value, expected=expected)
+        return await self._threads.run(call, expires_in_s=expires_in_s, request=request)
 
     async def load(self, key: str, default: Json = None, *, revision: int | None = None) -> Json:
         return await self._threads.run(self._state.load, key, default, revision=revision)
@@ -169,11 +178,11 @@ class AsyncSeries:
         complete: bool = True,
         newest_first: bool = True,
         infer: Infer = "none",
-        api_calls: int = 1,
         strict: bool = False,
+        **more: Unpack[MergeExtras],
     ) -> MergeResult:
-        call = partial(self._series.merge, entries, window=window, complete=complete, newest_first=newest_first)
-        return await self._threads.run(call, infer=infer, api_calls=api_calls, strict=strict)
+        call = partial(self._series.merge, entries, window=window, complete=complete, newest_first=newest_first, **more)
+        return await self._threads.run(call, infer=infer, strict=strict)
 
     async def fetch(self, start: object, end: object, fetcher: Fetcher, **options: Unpack[Asking]) -> SeriesAnswer:
         on_loop = _on_loop(fetcher, asyncio.get_running_loop())

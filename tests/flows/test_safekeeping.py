@@ -23,6 +23,11 @@ def talk(engine: perdure.Engine, user: str = "ana") -> perdure.Memory:
     memory.append("assistant", "…", tool_calls=[ToolCall("c1", "weather", {"city": "Oslo"}), ToolCall("c2", "news")])  # type: ignore[arg-type]
     memory.append("tool", "rain", tool_call_id="c1")
     memory.append("user", "thanks", session="other")
+    for value in ("one", {"two": 2}, None):
+        memory.state.save("k", value)
+    series = memory.series("kudos_timeseries")
+    series.merge([{"id": 1, "timestamp": "2025-01-01"}], window=("2025-01-01", "2025-01-02"))
+    series.merge([{"id": 1, "timestamp": "2025-01-05", "n": 2}], window=("2025-01-05", "2025-01-07"))
     engine.process()
     return memory
 
@@ -206,6 +211,15 @@ BREAKAGES = {
     "a tally counts messages that exist": "UPDATE tallies SET up_to_seq = 99",
     "a tally that is up to date equals a fresh count": "UPDATE tallies SET body = replace(body, 'user', 'usher')",
     "what an operation left is there": "DELETE FROM tallies",
+    "revisions of a key follow one another": "DELETE FROM state_revisions WHERE revision = 2",
+    "a stored value is JSON": "UPDATE state_revisions SET body = 'nope' WHERE revision = 2",
+    "a key stands at its latest revision": "UPDATE state_keys SET revision = 9",
+    "a series' books balance": "UPDATE series SET fetched = fetched + 1",
+    "a series counts its entries": "UPDATE series SET entries = 9",
+    "an entry is last seen no earlier than first": "UPDATE series_entries SET last_seen_us = 0",
+    "past versions of an entry are numbered from 1": "UPDATE series_past SET version = 5",
+    "covered windows do not overlap": "UPDATE series_windows SET end_us = end_us + 864000000000",
+    "no window covers what was the future": "UPDATE series_windows SET fetched_us = 0",
     "every row can be read": "UPDATE messages SET tool_calls = '[{]' WHERE tool_calls IS NOT NULL",
     "the schema is the expected one": "DROP INDEX jobs_open",
 }

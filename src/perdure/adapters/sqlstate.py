@@ -26,6 +26,9 @@ class SqlState:
     def find_revision(self, key: str, number: int) -> Revision | None:
         return self._one("find_state_revision", key, number)
 
+    def find_request(self, key: str, request: str) -> Revision | None:
+        return self._one("find_state_request", key, request)
+
     def list_keys(self, *, now: datetime, prefix: str, after: str | None, limit: int) -> list[KeyInfo]:
         values = (*self._prefix, after or "", prefix, len(prefix), prefix, to_us(now), limit)
         return [rows.to_key_info(row) for row in self._run.all("list_state", values)]

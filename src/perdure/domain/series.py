@@ -50,6 +50,9 @@ class Series:
     fetched: int = 0
     duplicates: int = 0
     removed: int = 0
+    last_request: str = ""
+    """The latest merge and its answer as JSON: repeating it changes nothing and answers the same."""
+    last_result: str = ""
 
     @property
     def entity(self) -> str:
@@ -142,6 +145,7 @@ class FetchRecord:
     infer: Infer = "none"
     api_calls: int = 1
     fetched_us: int = 0
+    request: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,8 @@ class Revision:
     """The value as JSON text; None for a deletion."""
     saved_at: datetime
     expires_at: datetime | None = None
+    request: str = ""
+    """The caller's id of the save, or one of ours: the same save twice is one revision."""
 
     def alive(self, now: datetime) -> bool:
         return self.body is not None and (self.expires_at is None or now < self.expires_at)

@@ -36,6 +36,13 @@ class SeriesRules(TypedDict, total=False):
     keep_days: float | None
 
 
+class MergeExtras(TypedDict, total=False):
+    """What else may be said of a merge."""
+
+    api_calls: int
+    request: str
+
+
 class Asking(TypedDict, total=False):
     """Options of `fetch` and `tool`, see `services.readthrough.FetchOptions`."""
 
@@ -91,17 +98,19 @@ class SeriesHandle:
         complete: bool = True,
         newest_first: bool = True,
         infer: Infer = "none",
-        api_calls: int = 1,
         strict: bool = False,
+        **more: Unpack[MergeExtras],
     ) -> MergeResult:
         """Merge what was fetched, by id.
 
         `window` is what was asked for, from start up to, not including, end: it is recorded as covered, even when nothing
         came. `complete=False` says that the answer was cut off: then only what it proves is recorded. Without a window
         nothing is, unless `infer="batch_span"`. Bad entries are rejected one by one; with `strict` none is stored then.
+        `more` is `api_calls` (how many this took, for the books; default 1) and `request` (an id of yours: repeating the
+        latest merge with it changes nothing and answers the same).
         """
         span = None if window is None else self._span(window)
-        fetch = FetchRecord(span, complete, newest_first, infer, api_calls)
+        fetch = FetchRecord(span, complete, newest_first, infer, more.get("api_calls", 1), request=more.get("request", ""))
         return self._do.series.merge(self._owner, self.name, entries, fetch=fetch, stated=self._rules, strict=strict)
 
     def fetch(self, start: object, end: object, fetcher: Fetcher, **options: Unpack[Asking]) -> SeriesAnswer:

@@ -30,9 +30,21 @@ class State:
         self._owner = owner
         self._service = service
 
-    def save(self, key: str, value: Json, *, expected: int | None = None, expires_in_s: float | None = None) -> int:
-        """Store a value; the number of the new revision. `Conflict` if `expected` is another one than held (0: none yet)."""
-        return self._service.save(self._owner, key, value, expected=expected, expires_in_s=expires_in_s).number
+    def save(
+        self,
+        key: str,
+        value: Json,
+        *,
+        expected: int | None = None,
+        expires_in_s: float | None = None,
+        request: str | None = None,
+    ) -> int:
+        """Store a value; the number of the new revision. `Conflict` if `expected` is another one than held (0: none yet).
+
+        Give a `request` id to be able to repeat the call after a lost answer: it then makes one revision.
+        """
+        service = self._service
+        return service.save(self._owner, key, value, expected=expected, expires_in_s=expires_in_s, request=request).number
 
     def load(self, key: str, default: Json = None, *, revision: int | None = None) -> Json:
         """The value, or `default` if there is none. Use `find` to tell a stored null from a missing key."""

@@ -76,7 +76,7 @@ TABLES: dict[str, Table] = {
     "operations": Table((*_OWNER, "seq", "at_us", "actor", "action", "kind", "key", "before", "after", "why"), 3),
     "tallies": Table((*_PLACE, "up_to_seq", "body", "operation"), 5),
     "state_keys": Table((*_OWNER, "key", "revision", "saved_at_us", "expires_at_us", "size_bytes", "preview"), 3),
-    "state_revisions": Table((*_OWNER, "key", "revision", "body", "saved_at_us", "expires_at_us"), 4),
+    "state_revisions": Table((*_OWNER, "key", "revision", "body", "saved_at_us", "expires_at_us", "request"), 4),
     "series": Table(
         (
             *_OWNER,
@@ -89,6 +89,8 @@ TABLES: dict[str, Table] = {
             "fetched",
             "duplicates",
             "removed",
+            "last_request",
+            "last_result",
         ),
         3,
     ),
@@ -302,7 +304,8 @@ def _read_tally(row: AnyRow) -> Tally:
 
 def revision_row(owner: Owner, revision: Revision) -> AnyRow:
     expires = None if revision.expires_at is None else to_us(revision.expires_at)
-    return (owner.space, owner.user, revision.key, revision.number, revision.body, to_us(revision.saved_at), expires)
+    saved = to_us(revision.saved_at)
+    return (owner.space, owner.user, revision.key, revision.number, revision.body, saved, expires, revision.request)
 
 
 def to_revision(row: AnyRow) -> Revision:
@@ -310,8 +313,8 @@ def to_revision(row: AnyRow) -> Revision:
 
 
 def _read_revision(row: AnyRow) -> Revision:
-    _, _, key, number, body, saved, expires = row
-    return Revision(key, number, body, from_us(saved), None if expires is None else from_us(expires))
+    _, _, key, number, body, saved, expires, request = row
+    return Revision(key, number, body, from_us(saved), None if expires is None else from_us(expires), request)
 
 
 def key_row(owner: Owner, revision: Revision) -> AnyRow:
@@ -338,6 +341,7 @@ def series_row(owner: Owner, series: Series) -> AnyRow:
     return (
         owner.space, owner.user, series.name, dump(asdict(series.spec)), to_us(series.accumulated_since),
         to_us(series.last_updated), series.count, series.api_calls, series.fetched, series.duplicates, series.removed,
+        series.last_request, series.last_result,
     )  # fmt: skip
 
 

@@ -15,6 +15,9 @@ class StateView(Protocol):
     def find_revision(self, key: str, number: int) -> Revision | None:
         """One revision by its number."""
 
+    def find_request(self, key: str, request: str) -> Revision | None:
+        """The revision that a request made, if it is still kept."""
+
     def list_keys(self, *, now: datetime, prefix: str, after: str | None, limit: int) -> list[KeyInfo]:
         """Keys that hold a live value and start with `prefix`, in code-point order, behind `after`; no value is read.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, tzinfo
@@ -18,6 +19,7 @@ from perdure.domain.series import (
     MergePlan,
     MergeResult,
     PastEntry,
+    Rejected,
     Series,
     SeriesAnswer,
     SeriesSpec,
@@ -33,6 +35,7 @@ from perdure.ports.clock import Clock
 from perdure.ports.store import Store, Tx, View
 
 EVERYTHING = (-(2**62), 2**62)
+REJECTED_KEPT = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,22 +126,26 @@ class SeriesService:
         batch = self._bounded(entries)
         now = self.clock.now()
         now_us = to_us(now)
-        fetch = replace(fetch, fetched_us=fetch.fetched_us or now_us)
+        request = check_id(fetch.request or self.clock.new_id(), "request", bytes_max=ID_BYTES_MAX)
+        fetch = replace(fetch, fetched_us=fetch.fetched_us or now_us, request=request)
 
         def work(tx: Tx) -> MergeResult:
             series = self._held_or_new(tx, name, stated, now)
+            if series.last_request == fetch.request:
+                return merge_result(series.last_result)  # done before; only the answer was lost
             good, bad = sightings(batch, series.spec, zone_named(series.spec.zone), bytes_max=self.limits.entry_bytes_max)
             if strict and bad:
                 return MergeResult(False, 0, 0, 0, tuple(bad), series.count)
             held = tx.series.find_entries(name, list({one.id for one in good}))
             plan = plan_merge(good, held, now_us)
             series = self._book(series, plan, fetch, now)
-            tx.series.put(series)
             tx.series.put_entries(name, plan.entries)
             tx.series.add_past(name, plan.past, seen_us=now_us)
             _credit(tx, name, fetch, [one.at_us for one in good], now_us)
             series, evicted = _evict(tx, series)
-            return MergeResult(True, plan.added, plan.duplicates, plan.updated, tuple(bad), series.count, evicted)
+            done = MergeResult(True, plan.added, plan.duplicates, plan.updated, tuple(bad), series.count, evicted)
+            tx.series.put(replace(series, last_request=fetch.request, last_result=merge_text(done)))
+            return done
 
         return self.store.write(owner, work)
 
@@ -213,6 +220,17 @@ class SeriesService:
         return self.store.read(owner, lambda view: view.series.history(name, entry_id, limit=rows))
 
 
+def merge_text(done: MergeResult) -> str:
+    """A merge's answer as it is kept, so that a repeated request gets it again. Of many rejections the first are kept."""
+    rejected = [[one.index, one.reason] for one in done.rejected[:REJECTED_KEPT]]
+    return json.dumps([done.added, done.duplicates, done.updated, rejected, done.total_count, done.evicted])
+
+
+def merge_result(text: str) -> MergeResult:
+    added, duplicates, updated, rejected, total, evicted = json.loads(text)
+    return MergeResult(True, added, duplicates, updated, tuple(Rejected(*one) for one in rejected), total, evicted)
+
+
 def check_name(name: str) -> None:
     check_id(name, "series", bytes_max=ID_BYTES_MAX)
 
@@ -246,9 +264,7 @@ def _evict(tx: Tx, series: Series) -> tuple[Series, int]:
     newest_gone = tx.series.remove_oldest(series.name, over)
     if newest_gone is not None:
         tx.series.trim_windows(series.name, newest_gone + 1)
-    series = replace(series, count=series.count - over, removed=series.removed + over)
-    tx.series.put(series)
-    return series, over
+    return replace(series, count=series.count - over, removed=series.removed + over), over
 
 
 def wanted_span(start: object, end: object, zone: tzinfo) -> tuple[int, int, Span]:

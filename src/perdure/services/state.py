@@ -28,28 +28,42 @@ class StateService:
     limits: Limits
 
     def save(
-        self, owner: Owner, key: str, value: Json, *, expected: int | None = None, expires_in_s: float | None = None
+        self,
+        owner: Owner,
+        key: str,
+        value: Json,
+        *,
+        expected: int | None = None,
+        expires_in_s: float | None = None,
+        request: str | None = None,
     ) -> Revision:
-        """Store a value as the next revision. With `expected`, only if the key still stands at that revision (0: none)."""
+        """Store a value as the next revision. With `expected`, only if the key still stands at that revision (0: none).
+
+        A `request` that was carried out before answers with the revision it made.
+        """
         _check_key(key)
         limits = self.limits
         body = encode_json(value, "`value`", bytes_max=limits.state_value_bytes_max, limit="state_value_bytes_max")
         now = self.clock.now()
         expires = None if expires_in_s is None else _later(now, expires_in_s)
-        return self._put(owner, Revision(key, 0, body, now, expires), expected)
+        return self._put(owner, Revision(key, 0, body, now, expires, self._request(request)), expected)
 
     def delete(self, owner: Owner, key: str, *, expected: int | None = None) -> bool:
         """Take the value away; it stays in the history. False if there was none."""
         _check_key(key)
         now = self.clock.now()
+        request = self._request(None)
 
         def work(tx: Tx) -> bool:
             latest = tx.state.find(key)
+            if latest is not None and latest.request == request:
+                return True  # done before; only the answer was lost
             _check_expected(key, latest, expected)
             if latest is None or latest.body is None:
                 return False
             alive = latest.alive(now)
-            tx.state.put(Revision(key, latest.number + 1, None, now), keep=self.limits.state_revisions_max)
+            deletion = Revision(key, latest.number + 1, None, now, request=request)
+            tx.state.put(deletion, keep=self.limits.state_revisions_max)
             return alive
 
         return self.store.write(owner, work)
@@ -100,16 +114,23 @@ class StateService:
         past = self.store.read(owner, lambda view: view.state.find_revision(key, revision))
         if past is None or past.body is None:
             raise NotFound(f"key {key!r:.80} has no value at revision {revision}; `history` lists what there is")
-        return self._put(owner, Revision(key, 0, past.body, self.clock.now()), None)
+        return self._put(owner, Revision(key, 0, past.body, self.clock.now(), request=self._request(None)), None)
 
     def clear(self, owner: Owner) -> int:
         """Delete every key; each can be restored from its history. How many there were."""
         infos, _ = self.list_keys(owner, "*", limit=self.limits.page_rows_max)
         return sum(self.delete(owner, info.key) for info in infos)
 
+    def _request(self, given: str | None) -> str:
+        return self.clock.new_id() if given is None else check_id(given, "request", bytes_max=ID_BYTES_MAX)
+
     def _put(self, owner: Owner, draft: Revision, expected: int | None) -> Revision:
         def work(tx: Tx) -> Revision:
             latest = tx.state.find(draft.key)
+            if made := tx.state.find_request(draft.key, draft.request):
+                if made.body != draft.body:
+                    raise Conflict(f"request {draft.request!r:.80} has saved another value already; give each save its own")
+                return made
             _check_expected(draft.key, latest, expected)
             numbered = replace(draft, number=1 if latest is None else latest.number + 1)
             tx.state.put(numbered, keep=self.limits.state_revisions_max)

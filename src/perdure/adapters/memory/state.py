@@ -22,6 +22,9 @@ class MemoryState:
     def find_revision(self, key: str, number: int) -> Revision | None:
         return next((revision for revision in self._revisions(key) if revision.number == number), None)
 
+    def find_request(self, key: str, request: str) -> Revision | None:
+        return next((revision for revision in self._revisions(key) if revision.request == request), None)
+
     def list_keys(self, *, now: datetime, prefix: str, after: str | None, limit: int) -> list[KeyInfo]:
         found = []
         for row in self._held.of("state_keys"):

@@ -199,6 +199,7 @@ CREATE TABLE state_revisions (
     body text COLLATE "C",
     saved_at_us bigint NOT NULL,
     expires_at_us bigint,
+    request text COLLATE "C" NOT NULL,
     PRIMARY KEY (space, user_id, key, revision),
     FOREIGN KEY (space, user_id, key) REFERENCES state_keys (space, user_id, key)
 );
@@ -215,6 +216,8 @@ CREATE TABLE series (
     fetched bigint NOT NULL,
     duplicates bigint NOT NULL,
     removed bigint NOT NULL,
+    last_request text COLLATE "C" NOT NULL,
+    last_result text COLLATE "C" NOT NULL,
     PRIMARY KEY (space, user_id, series)
 );
 

@@ -146,6 +146,7 @@ CREATE TABLE state_revisions (
     body TEXT,
     saved_at_us INTEGER NOT NULL,
     expires_at_us INTEGER,
+    request TEXT NOT NULL,
     PRIMARY KEY (space, user_id, key, revision),
     FOREIGN KEY (space, user_id, key) REFERENCES state_keys (space, user_id, key)
 ) STRICT;
@@ -162,6 +163,8 @@ CREATE TABLE series (
     fetched INTEGER NOT NULL,
     duplicates INTEGER NOT NULL,
     removed INTEGER NOT NULL,
+    last_request TEXT NOT NULL,
+    last_result TEXT NOT NULL,
     PRIMARY KEY (space, user_id, series)
 ) STRICT, WITHOUT ROWID;
 

@@ -63,6 +63,13 @@ class StateContract:
         [info] = store.read(ANA, lambda view: view.state.list_keys(now=NOW, prefix="B", after=None, limit=1))
         assert (info.size_bytes, info.revision, info.preview) == (202, 1, '"' + "x" * 100)
 
+    def test_a_revision_is_found_by_the_request_that_made_it(self, store: Store) -> None:
+        revision = Revision("k", 1, "1", NOW, request="r1")
+        store.write(ANA, lambda tx: tx.state.put(revision, keep=10))
+        assert store.read(ANA, lambda view: view.state.find_request("k", "r1")) == revision
+        assert store.read(ANA, lambda view: view.state.find_request("k", "r2")) is None
+        assert store.read(ANA, lambda view: view.state.find_request("j", "r1")) is None
+
     def test_a_removed_key_leaves_nothing(self, store: Store) -> None:
         put(store, "k", 1, "1")
         put(store, "k", 2, "2")

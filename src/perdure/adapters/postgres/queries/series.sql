@@ -10,10 +10,11 @@ SELECT * FROM series WHERE space = %s AND user_id = %s AND series = %s FOR NO KE
 SELECT * FROM series WHERE space = %s AND user_id = %s AND series > %s ORDER BY series LIMIT %s;
 
 -- name: put_series
-INSERT INTO series VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
+INSERT INTO series VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
 ON CONFLICT (space, user_id, series) DO UPDATE SET
     spec = excluded.spec, last_updated_us = excluded.last_updated_us, entries = excluded.entries,
-    api_calls = excluded.api_calls, fetched = excluded.fetched, duplicates = excluded.duplicates, removed = excluded.removed;
+    api_calls = excluded.api_calls, fetched = excluded.fetched, duplicates = excluded.duplicates, removed = excluded.removed,
+    last_request = excluded.last_request, last_result = excluded.last_result;
 
 -- name: entries_descending
 SELECT * FROM series_entries

@@ -12,6 +12,9 @@ FOR NO KEY UPDATE OF k;
 -- name: find_state_revision
 SELECT * FROM state_revisions WHERE space = %s AND user_id = %s AND key = %s AND revision = %s;
 
+-- name: find_state_request
+SELECT * FROM state_revisions WHERE space = %s AND user_id = %s AND key = %s AND request = %s;
+
 -- name: list_state
 SELECT * FROM state_keys
 WHERE space = %s AND user_id = %s AND key > %s AND key >= %s AND substr(key, 1, %s) = %s
@@ -30,7 +33,7 @@ UPDATE state_keys SET revision = %s, saved_at_us = %s, expires_at_us = %s, size_
 WHERE space = %s AND user_id = %s AND key = %s AND revision = %s;
 
 -- name: insert_state_revision
-INSERT INTO state_revisions VALUES (%s, %s, %s, %s, %s, %s, %s);
+INSERT INTO state_revisions VALUES (%s, %s, %s, %s, %s, %s, %s, %s);
 
 -- name: forget_state_revisions
 DELETE FROM state_revisions WHERE space = %s AND user_id = %s AND key = %s AND revision <= %s;

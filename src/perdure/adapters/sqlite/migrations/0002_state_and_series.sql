@@ -20,6 +20,7 @@ CREATE TABLE state_revisions (
     body TEXT,
     saved_at_us INTEGER NOT NULL,
     expires_at_us INTEGER,
+    request TEXT NOT NULL,
     PRIMARY KEY (space, user_id, key, revision),
     FOREIGN KEY (space, user_id, key) REFERENCES state_keys (space, user_id, key)
 ) STRICT;
@@ -36,6 +37,8 @@ CREATE TABLE series (
     fetched INTEGER NOT NULL,
     duplicates INTEGER NOT NULL,
     removed INTEGER NOT NULL,
+    last_request TEXT NOT NULL,
+    last_result TEXT NOT NULL,
     PRIMARY KEY (space, user_id, series)
 ) STRICT, WITHOUT ROWID;
 

@@ -7,10 +7,11 @@ SELECT * FROM series WHERE space = ?1 AND user_id = ?2 AND series = ?3;
 SELECT * FROM series WHERE space = ?1 AND user_id = ?2 AND series > ?3 ORDER BY series LIMIT ?4;
 
 -- name: put_series
-INSERT INTO series VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO series VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (space, user_id, series) DO UPDATE SET
     spec = excluded.spec, last_updated_us = excluded.last_updated_us, entries = excluded.entries,
-    api_calls = excluded.api_calls, fetched = excluded.fetched, duplicates = excluded.duplicates, removed = excluded.removed;
+    api_calls = excluded.api_calls, fetched = excluded.fetched, duplicates = excluded.duplicates, removed = excluded.removed,
+    last_request = excluded.last_request, last_result = excluded.last_result;
 
 -- name: entries_descending
 SELECT * FROM series_entries

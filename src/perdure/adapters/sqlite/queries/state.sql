@@ -7,6 +7,9 @@ WHERE k.space = ?1 AND k.user_id = ?2 AND k.key = ?3;
 -- name: find_state_revision
 SELECT * FROM state_revisions WHERE space = ?1 AND user_id = ?2 AND key = ?3 AND revision = ?4;
 
+-- name: find_state_request
+SELECT * FROM state_revisions WHERE space = ?1 AND user_id = ?2 AND key = ?3 AND request = ?4;
+
 -- name: list_state
 SELECT * FROM state_keys
 WHERE space = ?1 AND user_id = ?2 AND key > ?3 AND key >= ?4 AND substr(key, 1, ?5) = ?6
@@ -25,7 +28,7 @@ UPDATE state_keys SET revision = ?, saved_at_us = ?, expires_at_us = ?, size_byt
 WHERE space = ? AND user_id = ? AND key = ? AND revision = ?;
 
 -- name: insert_state_revision
-INSERT INTO state_revisions VALUES (?, ?, ?, ?, ?, ?, ?);
+INSERT INTO state_revisions VALUES (?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: forget_state_revisions
 DELETE FROM state_revisions WHERE space = ?1 AND user_id = ?2 AND key = ?3 AND revision <= ?4;
