@@ -10,6 +10,7 @@ import perdure
 from perdure.domain.scope import ToolCallId
 from perdure.domain.times import EPOCH
 from perdure.interfaces.cli.output import Output, safe
+from perdure.services.readthrough import Window
 
 
 class _Steps:
@@ -34,6 +35,8 @@ def run_demo(out: Output) -> None:
             ana = engine.memory(user="ana", agent="coach", channel="demo")
             _conversation(steps, ana)
             _jobs(steps, engine, ana)
+            _series(steps, ana)
+            _state(steps, ana)
             _isolation(steps, engine)
             _safety(steps, engine, Path(folder))
     if out.as_json:
@@ -68,6 +71,41 @@ def _jobs(steps: _Steps, engine: perdure.Engine, ana: perdure.Memory) -> None:
     steps.show("They derived counts from the log", messages=counts.messages, by_role=counts.by_role, by_tool=counts.by_tool)
     operation = ana.journal()[0]
     steps.show("Every derived change is in the journal", operation=operation.seq, by=operation.actor, why=operation.why)
+
+
+def _series(steps: _Steps, ana: perdure.Memory) -> None:
+    kudos = ana.series("kudos_timeseries", id_template="kudos_{activity}_{athlete}")
+    asked: list[str] = []
+
+    def api(window: Window) -> list[dict[str, object]]:
+        """Plays an API with one kudos every four hours, and notes what it was asked for."""
+        asked.append(f"{(window.end - window.start).total_seconds() / 3600:g} h")
+        first = -(-int(window.start.timestamp()) // 14_400) * 14_400
+        instants = range(first, int(window.end.timestamp()), 14_400)
+        return [{"activity": instant, "athlete": "bob", "timestamp": instant} for instant in instants]
+
+    ten = EPOCH + timedelta(days=20_000, hours=10)
+    eleven = ten + timedelta(hours=1)
+    day, week = timedelta(days=1), timedelta(days=7)
+    first = kudos.fetch(ten - day, ten, api)
+    steps.show("Kudos of the last 24 hours are fetched once", entries=first.count, asked_for=asked[-1])
+    again = kudos.fetch(eleven - day, eleven, api)
+    steps.show("An hour later only the hour that is missing is fetched", entries=again.count, asked_for=asked[-1])
+    known = kudos.query(eleven - week, eleven)
+    steps.show(
+        "For the last 7 days the ledger names the gap", coverage=known.coverage, gaps=len(known.gaps), reason=known.reason
+    )
+    whole = kudos.fetch(eleven - week, eleven, api)
+    steps.show(
+        "and only that gap is fetched", entries=whole.count, coverage=whole.coverage, asked_for=asked[-1], calls=len(asked)
+    )
+
+
+def _state(steps: _Steps, ana: perdure.Memory) -> None:
+    ana.state.save("units", "imperial")
+    ana.state.save("units", "metric")
+    past = ana.state.load("units", revision=1)
+    steps.show("State keeps every revision", units=ana.state.load("units"), before=past, tools=len(ana.tools.names()))
 
 
 def _isolation(steps: _Steps, engine: perdure.Engine) -> None:

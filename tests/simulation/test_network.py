@@ -1,0 +1,115 @@
+"""PostgreSQL behind a network that misbehaves: no call outlives its deadline, and work goes on when the network does."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+import perdure
+
+DEADLINE_S = 2.0
+# What a call may take beyond its deadline before we say that it hangs; a loaded machine is slow, a black hole is for ever.
+GRACE_S = 13.0
+
+
+class Proxy:
+    """Passes bytes between TCP on loopback and the server's socket, until told to swallow or to cut."""
+
+    def __init__(self, server: str) -> None:
+        self._server = server
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        self.swallowing = threading.Event()
+        self._sockets: list[socket.socket] = []
+        self._stopped = False
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        while not self._stopped:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            server = socket.socket(socket.AF_UNIX)
+            server.connect(self._server)
+            self._sockets += [client, server]
+            for source, target in ((client, server), (server, client)):
+                threading.Thread(target=self._pass_on, args=(source, target), daemon=True).start()
+
+    def _pass_on(self, source: socket.socket, target: socket.socket) -> None:
+        try:
+            while data := source.recv(65_536):
+                if not self.swallowing.is_set():
+                    target.sendall(data)
+        except OSError:
+            pass
+
+    def cut(self) -> None:
+        """End every connection, as a crashed server or a broken cable does."""
+        while self._sockets:
+            self._sockets.pop().close()
+
+    def close(self) -> None:
+        self._stopped = True
+        self._listener.close()
+        self.cut()
+
+
+@pytest.fixture
+def proxy(postgres_url: str) -> Iterator[Proxy]:
+    folder = parse_qs(urlsplit(postgres_url).query)["host"][0]
+    proxy = Proxy(f"{folder}/.s.PGSQL.5432")
+    yield proxy
+    proxy.close()
+
+
+@pytest.fixture
+def engine(proxy: Proxy, postgres_schema: str) -> Iterator[perdure.Engine]:
+    url = f"postgresql://postgres@127.0.0.1:{proxy.port}/postgres"
+    settings = perdure.Settings(url=url, postgres_schema=postgres_schema, deadline_s=DEADLINE_S, postgres_pool_max=2)
+    with perdure.open(settings=settings) as engine:
+        yield engine
+
+
+def test_a_black_hole_ends_at_the_deadline_and_work_goes_on_afterwards(engine: perdure.Engine, proxy: Proxy) -> None:
+    ana = engine.memory("ana")
+    ana.append("user", "before")
+    proxy.swallowing.set()
+    started = time.monotonic()
+    for call in (lambda: ana.append("user", "into the void", id="m1"), ana.messages):
+        with pytest.raises(perdure.Unavailable):
+            call()
+    assert time.monotonic() - started < 2 * (DEADLINE_S + GRACE_S)
+    proxy.swallowing.clear()
+    proxy.cut()
+    until = time.monotonic() + 60
+    while True:
+        try:
+            ana.append("user", "into the void", id="m1")
+            break
+        except perdure.Unavailable:
+            assert time.monotonic() < until
+    ana.append("user", "after")
+    assert [message.content for message in ana.messages()] == ["before", "into the void", "after"]
+    assert engine.verify().clean
+
+
+def test_connections_that_break_are_replaced_and_nothing_is_doubled(engine: perdure.Engine, proxy: Proxy) -> None:
+    ana = engine.memory("ana")
+    for number in range(12):
+        if number % 3 == 2:
+            proxy.cut()
+        until = time.monotonic() + 60
+        while True:
+            try:
+                ana.append("user", str(number), id=f"m{number}")
+                break
+            except perdure.Unavailable:
+                assert time.monotonic() < until
+    assert [message.content for message in ana.messages()] == [str(number) for number in range(12)]
+    assert [message.seq for message in ana.messages()] == list(range(1, 13))
