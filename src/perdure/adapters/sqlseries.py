@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from perdure.adapters.statements import MAX_INTEGER, Statements
+from perdure.domain.errors import Conflict
 from perdure.domain.scope import Owner
 from perdure.domain.series import CoveredWindow, Entry, EntryQuery, PastEntry, Series
 from perdure.domain.spans import Span, span_or_none
@@ -49,8 +50,9 @@ class SqlSeries:
                 found[entry.id] = entry
         return found
 
-    def count(self, series: str, start_us: int, end_us: int) -> int:
-        [(number,)] = self._run.all("count_entries", (*self._prefix, series, start_us, end_us))
+    def count(self, series: str, start_us: int, end_us: int, *, by_first_seen: bool = False) -> int:
+        name = "count_entries_first_seen" if by_first_seen else "count_entries"
+        [(number,)] = self._run.all(name, (*self._prefix, series, start_us, end_us))
         return int(number)
 
     def extremes(self, series: str) -> tuple[int | None, int | None]:
@@ -73,6 +75,10 @@ class SqlSeries:
         values = (*place, span.end_us, *place, span.start_us, span.start_us)
         return [rows.to_window(row) for row in self._run.all("windows_touching", values)]
 
+    def last_window(self, series: str) -> CoveredWindow | None:
+        found = self._run.all("last_window", (*self._prefix, series))
+        return rows.to_window(found[0]) if found else None
+
     def history(self, series: str, entry_id: str, *, limit: int) -> list[PastEntry]:
         return [rows.to_past_entry(row) for row in self._run.all("list_past", (*self._prefix, series, entry_id, limit))]
 
@@ -82,8 +88,13 @@ class SqlSeries:
 
     # -- writing
 
+    def create(self, series: Series) -> None:
+        self._run.put("insert_series", [rows.series_row(self._owner, series)])
+
     def put(self, series: Series) -> None:
-        self._run.put("put_series", [rows.series_row(self._owner, series)])
+        row = rows.series_row(self._owner, series)
+        if self._run.change("update_series", (row[3], *row[5:], *row[:3])) == 0:
+            raise Conflict(f"series {series.name!r:.80} is not there any more; read again")
 
     def put_entries(self, series: str, entries: Iterable[Entry]) -> None:
         many = [rows.entry_row(self._owner, series, entry) for entry in entries]

@@ -61,6 +61,11 @@ def check_json(value: object, what: str) -> None:
         _explain(value, what, 0)
 
 
+def same_json(one: Json, other: Json) -> bool:
+    """Whether two values are the same JSON. To Python, 1, 1.0 and True are equal; to JSON they are not."""
+    return bool(one == other) and json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
 def _is_json(value: object, depth: int) -> bool:
     kind = type(value)
     if kind is str:

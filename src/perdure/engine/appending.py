@@ -15,7 +15,7 @@ from perdure.domain.jobs import NewJob
 from perdure.domain.limits import Limits
 from perdure.domain.messages import ROLES, CallState, Message, NewMessage, Role, Session, ToolCall
 from perdure.domain.scope import ID_BYTES_MAX, Address, MessageId, SessionId, ToolCallId
-from perdure.domain.text import Json, check_id, encode_json, utf8_size
+from perdure.domain.text import Json, check_id, encode_json, same_json, utf8_size
 from perdure.domain.times import check_instant
 from perdure.engine.tokens import estimate_tokens
 
@@ -265,7 +265,7 @@ def check_same(one: Draft, held: Message, address: Address) -> None:
         held.address == address
         and held.role == given.role
         and held.content == given.content
-        and held.metadata == one.metadata
+        and same_json(held.metadata, one.metadata)
         and held.tool_calls == one.tool_calls
         and held.tool_call_id == given.tool_call_id
         and held.failed == given.failed

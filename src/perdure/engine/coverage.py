@@ -90,10 +90,13 @@ class Verdict:
     stale_us: int
 
 
-def judge(wanted: Span, windows: Sequence[CoveredWindow], spec: SeriesSpec, now_us: int) -> Verdict:
+def judge(
+    wanted: Span, windows: Sequence[CoveredWindow], spec: SeriesSpec, now_us: int, last: CoveredWindow | None = None
+) -> Verdict:
     """Subtract what is held from what is wanted.
 
-    `windows` are all that touch `wanted`, and the newest one before it, which tells how stale the tip is.
+    `windows` are all that touch `wanted`, and the newest one before it, which tells how stale the tip is; `last` is the
+    newest of the whole series: a gap with covered time behind it is no tip.
     """
     fresh_us = seconds_us(spec.fresh_for_s)
     sure, unsure = settled_and_provisional(windows, spec)
@@ -105,7 +108,8 @@ def judge(wanted: Span, windows: Sequence[CoveredWindow], spec: SeriesSpec, now_
         return Verdict("none", (), (), provisional, future, 0)
     held = union((*sure, *fresh))
     missing = gaps(past, held)
-    stale_us = _tolerated_tip(past, missing, held, fresh_us)
+    newest = max((window.span.end_us for window in (*windows, *([last] if last else []))), default=past.start_us)
+    stale_us = _tolerated_tip(past, missing, held, fresh_us) if missing and newest <= missing[-1].start_us else 0
     if stale_us:
         missing = missing[:-1]
     inside = tuple(clipped(held, past))

@@ -31,6 +31,8 @@ def instant_us(value: object, zone: tzinfo, what: str) -> int:
     if isinstance(value, bool):
         raise InvalidInput(f"{what} = {value} is not a time")
     if isinstance(value, int | float):
+        if isinstance(value, int) and abs(value) > 10**20:
+            raise InvalidInput(f"{what} is a number of {len(str(abs(value) % 10**4000))} digits, which is no time")
         return _from_number(float(value), value, what)
     if isinstance(value, str):
         text = value.strip()

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import string
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import tzinfo
+from datetime import datetime, tzinfo
 
 from perdure.domain.errors import InvalidInput, LimitExceeded
 from perdure.domain.scope import ID_BYTES_MAX
 from perdure.domain.series import Entry, MergePlan, Rejected, SeriesSpec
-from perdure.domain.text import Json, check_id, encode_json
+from perdure.domain.text import Json, check_id, encode_json, same_json
 from perdure.engine.instants import instant_us
 
 
@@ -60,8 +61,11 @@ def _read(index: int, entry: object, spec: SeriesSpec, zone: tzinfo, bytes_max: 
         raise InvalidInput(
             f"the entry is a `{type(entry).__name__}`; pass an object with `{spec.id_field}` and `{spec.timestamp_field}`"
         )
-    body = dict(entry)
-    encode_json(body, "the entry", bytes_max=bytes_max, limit="entry_bytes_max")
+    given = dict(entry)
+    if isinstance(given.get(spec.timestamp_field), datetime):
+        given[spec.timestamp_field] = given[spec.timestamp_field].isoformat()
+    # As it will be read back, so that a tuple is the list it is stored as.
+    body = json.loads(encode_json(given, "the entry", bytes_max=bytes_max, limit="entry_bytes_max"))
     if body.get(spec.timestamp_field) is None:
         raise InvalidInput(f"field `{spec.timestamp_field}` is missing; every entry needs its time")
     at_us = instant_us(body[spec.timestamp_field], zone, f"field `{spec.timestamp_field}`")
@@ -96,12 +100,13 @@ def plan_merge(seen: Iterable[Sighting], held: Mapping[str, Entry], now_us: int)
             continue
         duplicates += 1
         last_seen = max(known.last_seen_us, now_us)
-        if one.at_us > known.at_us or (one.at_us == known.at_us and one.body != known.body):
+        differs = not same_json(one.body, known.body)
+        if one.at_us > known.at_us or (one.at_us == known.at_us and differs):
             updated += 1
             past.append((one.id, known.at_us, known.body))
             entries[one.id] = Entry(one.id, one.at_us, one.body, known.first_seen_us, last_seen)
         else:
-            if one.at_us < known.at_us and one.body != known.body:
+            if one.at_us < known.at_us and differs:
                 past.append((one.id, one.at_us, one.body))
             entries[one.id] = replace(known, last_seen_us=last_seen)
     return MergePlan(tuple(entries.values()), tuple(past), added, duplicates, updated)

@@ -19,14 +19,20 @@ FIELDS = tuple(field.name for field in fields(SeriesSpec))
 
 def new_spec(stated: Mapping[str, Any], max_entries: int | None) -> SeriesSpec:
     """The rules of a new series: what was stated, and the defaults."""
+    check_names(stated)
+    return checked(replace(SeriesSpec(max_entries=max_entries), **stated))
+
+
+def check_names(stated: Mapping[str, Any]) -> None:
+    """`InvalidInput` for a rule that there is not."""
     unknown = [name for name in stated if name not in FIELDS]
     if unknown:
         raise InvalidInput(f"a series has no rule `{unknown[0]:.60}`; it has {', '.join(FIELDS)}")
-    return checked(replace(SeriesSpec(max_entries=max_entries), **stated))
 
 
 def changed(spec: SeriesSpec, stated: Mapping[str, Any]) -> list[tuple[str, object, object]]:
     """Which of the stated rules differ from the held ones: name, held, stated."""
+    check_names(stated)
     return [(name, getattr(spec, name), value) for name, value in stated.items() if getattr(spec, name) != value]
 
 

@@ -143,7 +143,7 @@ class SeriesHandle:
 
     def cleanup(self, keep_days: float = 90) -> Cleanup:
         """Remove entries older than this, and the claim to know that time."""
-        return self._do.series.cleanup(self._owner, self.name, keep_days)
+        return self._do.series.cleanup(self._owner, self.name, keep_days, self._rules)
 
     # -- asking
 
@@ -152,7 +152,7 @@ class SeriesHandle:
     ) -> SeriesAnswer:
         """Entries in the range, both ends included, newest first, and what is covered of it."""
         chosen = options if options is not None else QueryOptions(limit, page)
-        return self._do.series.query(self._owner, self.name, start, end, chosen)
+        return self._do.series.query(self._owner, self.name, start, end, chosen, self._rules)
 
     def gaps(self, start: object, end: object) -> tuple[Span, ...]:
         """What would have to be fetched to cover the range."""

@@ -31,8 +31,8 @@ class SeriesView(Protocol):
     def find_entries(self, series: str, ids: Sequence[str]) -> dict[str, Entry]:
         """Those of `ids` that are held."""
 
-    def count(self, series: str, start_us: int, end_us: int) -> int:
-        """How many entries lie in the range, both ends included."""
+    def count(self, series: str, start_us: int, end_us: int, *, by_first_seen: bool = False) -> int:
+        """How many entries lie in the range, both ends included, by their instant or by when they were first seen."""
 
     def extremes(self, series: str) -> tuple[int | None, int | None]:
         """The instants of the oldest and the newest entry."""
@@ -43,6 +43,9 @@ class SeriesView(Protocol):
     def windows(self, series: str, span: Span) -> list[CoveredWindow]:
         """Windows that overlap or touch the span, and the newest one before it, by start."""
 
+    def last_window(self, series: str) -> CoveredWindow | None:
+        """The window with the latest start."""
+
     def history(self, series: str, entry_id: str, *, limit: int) -> list[PastEntry]:
         """Bodies that lost, newest first."""
 
@@ -51,8 +54,11 @@ class SeriesView(Protocol):
 
 
 class SeriesTx(SeriesView, Protocol):
+    def create(self, series: Series) -> None:
+        """Insert; a series that is held already is a `Conflict`."""
+
     def put(self, series: Series) -> None:
-        """Insert, or replace by name."""
+        """Replace by name, all but when it began; a series that is not held is a `Conflict`."""
 
     def put_entries(self, series: str, entries: Iterable[Entry]) -> None:
         """Insert, or replace by id."""

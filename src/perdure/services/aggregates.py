@@ -7,7 +7,7 @@ import io
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import Literal
 
 from perdure.domain.errors import InvalidInput
@@ -55,7 +55,7 @@ class Aggregates:
             for instant in view.series.instants(name, *_range(view, name, start, end)):
                 opening = _opening(from_us(instant).astimezone(place), period)
                 counts[opening] = counts.get(opening, 0) + 1
-            return _filled(counts, period)
+            return _filled(counts, period, place)
 
         return self.store.read(owner, work)
 
@@ -141,26 +141,32 @@ def _range(view: View, name: str, start: object, end: object) -> tuple[int, int]
 
 
 def _opening(instant: datetime, period: str) -> datetime:
+    """When the hour, day or week of an instant begins, with its own offset: an hour that comes twice is two hours."""
     if period == "hour":
-        return instant.replace(minute=0, second=0, microsecond=0)
+        return _fixed(instant.replace(minute=0, second=0, microsecond=0))
     midnight = instant.replace(hour=0, minute=0, second=0, microsecond=0, fold=0)
-    return midnight if period == "day" else midnight - timedelta(days=instant.weekday())
+    return _fixed(midnight if period == "day" else midnight - timedelta(days=instant.weekday()))
 
 
-def _filled(counts: dict[datetime, int], period: str) -> dict[datetime, int]:
-    if not counts:
-        return {}
-    step = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(days=7)}[period]
+def _fixed(instant: datetime) -> datetime:
+    return instant.replace(tzinfo=timezone(instant.utcoffset() or timedelta(0)), fold=0)
+
+
+def _filled(counts: dict[datetime, int], period: str, zone: tzinfo) -> dict[datetime, int]:
+    """The counts in order, with those between that have none."""
     filled: dict[datetime, int] = {}
+    at: datetime | None = None
     for opening in sorted(counts):
-        if filled:
-            # Days and weeks step by the calendar, hours by elapsed time, so that a changed clock makes no empty bucket.
-            at = next(reversed(filled))
-            while (at := _next(at, step, period)) < opening and len(filled) < GROUPS_MAX:
-                filled[at] = 0
+        while at is not None and (at := _next(at, period, zone)) < opening and len(filled) < GROUPS_MAX:
+            filled[at] = 0
         filled[opening] = counts[opening]
+        at = opening
     return filled
 
 
-def _next(at: datetime, step: timedelta, period: str) -> datetime:
-    return (at.astimezone(UTC) + step).astimezone(at.tzinfo) if period == "hour" else at + step
+def _next(at: datetime, period: str, zone: tzinfo) -> datetime:
+    if period == "hour":
+        return _fixed((at.astimezone(UTC) + timedelta(hours=1)).astimezone(zone))
+    # By the calendar: a day on which the clocks change is still one day.
+    local = at.astimezone(zone).replace(tzinfo=None) + timedelta(days=1 if period == "day" else 7)
+    return _fixed(local.replace(tzinfo=zone))

@@ -16,7 +16,7 @@ from typing import Any
 from perdure.domain.errors import InvalidInput, LimitExceeded, PerdureError
 from perdure.domain.scope import Owner
 from perdure.domain.series import FetchRecord, SeriesAnswer
-from perdure.domain.spans import Span, bridged, split
+from perdure.domain.spans import Span, bridged, gaps, split
 from perdure.domain.times import to_us
 from perdure.engine.coverage import judge, seconds_us
 from perdure.engine.instants import zone_named
@@ -81,11 +81,21 @@ class FetchOptions:
             raise InvalidInput(f"`lease_s` = {self.lease_s!r:.40} must be at least a millisecond")
 
 
-@dataclass(slots=True)
-class _Turn:
-    """One attempt to close the gaps: what this caller fetches itself, and whether others fetch the rest."""
+@dataclass(frozen=True, slots=True)
+class _Ask:
+    """One call's question, and what it has tried so far."""
 
-    mine: tuple[Span, ...]
+    ends: tuple[object, object]
+    options: FetchOptions
+    now_us: int
+    tried: tuple[Span, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """What this caller fetches next, and whether others fetch the rest."""
+
+    mine: Span | None
     others: bool
 
 
@@ -115,19 +125,22 @@ class ReadThrough:
             self.series.configure(owner, name, stated)
         failures: dict[Span, str] = {}
         rejected: list[str] = []
-        fetches, waits = 0, 0
+        tried: list[Span] = []
         pause = threading.Event()
+        waits = 0
+        # The moment of the question: what happens while it is answered was not asked for.
+        now_us = self._now_us()
         while True:
             holder = self.series.clock.new_id()
-            turn = self._claim(owner, name, ends, options, holder, failures)
-            for span in turn.mine:
-                fetches += 1
+            turn = self._claim(owner, name, _Ask(ends, options, now_us, tuple(tried)), holder)
+            if turn.mine is not None:
+                tried.append(turn.mine)
                 try:
-                    rejected += self._fetch_one(owner, name, span, fetcher, holder, options.lease_s)
+                    rejected += self._fetch_one(owner, name, turn.mine, fetcher, holder, options.lease_s)
                 except Exception as error:  # noqa: BLE001 - the plugin edge: a fetcher is the caller's code
-                    failures[span] = _why(error)
-            if turn.mine:
-                self.store.write(owner, lambda tx, holder=holder: tx.series.drop_leases(name, holder, self._now_us()))  # type: ignore[misc]
+                    failures[turn.mine] = _why(error)
+                finally:
+                    self._release(owner, name, holder)
             elif turn.others and waits * POLL_S < options.wait_s:
                 waits += 1
                 pause.wait(POLL_S)
@@ -135,43 +148,37 @@ class ReadThrough:
                 break
         answer = self.series.query(owner, name, *ends, asked)
         told = [f"{span.start.isoformat()} to {span.end.isoformat()}: {why}" for span, why in failures.items()]
-        return replace(answer, fetches=fetches, failures=(*told, *rejected))
+        return replace(answer, fetches=len(tried), failures=(*told, *rejected))
 
-    def _claim(
-        self,
-        owner: Owner,
-        name: str,
-        ends: tuple[object, object],
-        options: FetchOptions,
-        holder: str,
-        failures: Mapping[Span, str],
-    ) -> _Turn:
-        """Take a lease on every gap that nobody fetches and that has not failed already."""
-        now_us = self._now_us()
+    def _claim(self, owner: Owner, name: str, ask: _Ask, holder: str) -> _Turn:
+        """Take a lease on the first gap that nobody fetches and that this call has not tried yet.
+
+        One at a time: a lease then lasts for the fetch it is about, and others who wait can take the next gap.
+        """
+        options = ask.options
 
         def work(tx: Tx) -> _Turn:
             held = tx.series.find(name)
             if held is None:
-                return _Turn((), others=False)
+                return _Turn(None, others=False)
             spec = held.spec if options.fresh_for_s is None else checked(replace(held.spec, fresh_for_s=options.fresh_for_s))
-            *_, wanted = wanted_span(*ends, zone_named(spec.zone))
-            missing = judge(wanted, tx.series.windows(name, wanted), spec, now_us).gaps
-            joined = bridged(missing, seconds_us(options.join_gaps_s))
+            *_, wanted = wanted_span(*ask.ends, zone_named(spec.zone))
+            verdict = judge(wanted, tx.series.windows(name, wanted), spec, ask.now_us, tx.series.last_window(name))
+            left = [part for gap in verdict.gaps for part in gaps(gap, ask.tried)]
             longest = None if options.longest_s is None else seconds_us(options.longest_s)
-            requests = [piece for gap in joined for piece in split(gap, longest)]
-            mine: list[Span] = []
-            others = False
+            requests = [piece for gap in bridged(left, seconds_us(options.join_gaps_s)) for piece in split(gap, longest)]
+            now_us = self._now_us()
             for span in requests:
-                if any(failed.start_us < span.end_us and span.start_us < failed.end_us for failed in failures):
-                    continue
-                if tx.series.leases(name, span, now_us):
-                    others = True
-                else:
-                    mine.append(span)
+                if not tx.series.leases(name, span, now_us):
                     tx.series.put_lease(name, FetchLease(span, holder, now_us + seconds_us(options.lease_s)))
-            return _Turn(tuple(mine), others)
+                    return _Turn(span, others=False)
+            return _Turn(None, others=bool(requests))
 
         return self.store.write(owner, work)
+
+    def _release(self, owner: Owner, name: str, holder: str) -> None:
+        now_us = self._now_us()
+        self.store.write(owner, lambda tx: tx.series.drop_leases(name, holder, now_us))
 
     def _fetch_one(self, owner: Owner, name: str, span: Span, fetcher: Fetcher, holder: str, lease_s: float) -> list[str]:
         """Fetch one window, page by page. Entries are kept as they come; the window is credited once it is whole.
@@ -212,12 +219,19 @@ def _page(answer: Answer | Awaitable[Answer]) -> Page:
 
 
 def _awaited(answer: Awaitable[Answer]) -> Answer:
+    """The answer of an async fetcher. Where a loop runs already, it gets another one in a thread of its own."""
     import asyncio  # only those who write async fetchers need it
+    from concurrent.futures import ThreadPoolExecutor
 
     async def whole() -> Answer:
         return await answer
 
-    return asyncio.run(whole())
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(whole())
+    with ThreadPoolExecutor(1, thread_name_prefix="perdure-fetch") as pool:
+        return pool.submit(lambda: asyncio.run(whole())).result()
 
 
 def _why(error: Exception) -> str:

@@ -24,7 +24,7 @@ def merge_dict(done: MergeResult) -> dict[str, Json]:
 def answer_dict(answer: SeriesAnswer) -> dict[str, Json]:
     return {
         "success": True,
-        "entries": [{**entry.body, "first_seen": iso(entry.first_seen_us)} for entry in answer.entries],
+        "entries": [{"id": entry.id, **entry.body, "first_seen": iso(entry.first_seen_us)} for entry in answer.entries],
         "count": answer.count,
         "coverage": answer.coverage,
         "gaps": [span_dict(gap) for gap in answer.gaps],

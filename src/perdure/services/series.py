@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, tzinfo
@@ -36,6 +37,7 @@ from perdure.ports.store import Store, Tx, View
 
 EVERYTHING = (-(2**62), 2**62)
 REJECTED_KEPT = 100
+PAGE = re.compile(r"(-?\d{1,18}):(.+)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +99,12 @@ class SeriesService:
         def work(tx: Tx) -> Series:
             held = tx.series.find(name)
             spec = new_spec(changes, self.max_entries) if held is None else checked(replace(held.spec, **dict(changes)))
-            series = Series(name, spec, now, now) if held is None else replace(held, spec=spec)
-            tx.series.put(series)
+            if held is None:
+                series = Series(name, spec, now, now)
+                tx.series.create(series)
+            else:
+                series = replace(held, spec=spec)
+                tx.series.put(series)
             return series
 
         checked(new_spec(changes, self.max_entries))
@@ -124,6 +130,9 @@ class SeriesService:
         """Merge a batch and note what it proves, in one transaction that costs what the batch costs."""
         check_name(name)
         batch = self._bounded(entries)
+        calls = fetch.api_calls
+        if isinstance(calls, bool) or not isinstance(calls, int) or not 0 <= calls <= 10**9:
+            raise InvalidInput(f"`api_calls` = {calls!r:.40} must be a whole number from 0 on")
         now = self.clock.now()
         now_us = to_us(now)
         request = check_id(fetch.request or self.clock.new_id(), "request", bytes_max=ID_BYTES_MAX)
@@ -165,7 +174,7 @@ class SeriesService:
         held = tx.series.find(name)
         if held is None:
             series = Series(name, new_spec(stated, self.max_entries), now, now)
-            tx.series.put(series)
+            tx.series.create(series)
             return series
         _check_agreement(held, stated)
         return held
@@ -182,19 +191,31 @@ class SeriesService:
 
     # -- asking
 
-    def query(self, owner: Owner, name: str, start: object, end: object, options: QueryOptions) -> SeriesAnswer:
+    def query(
+        self,
+        owner: Owner,
+        name: str,
+        start: object,
+        end: object,
+        options: QueryOptions,
+        stated: Mapping[str, Any] | None = None,
+    ) -> SeriesAnswer:
         """Entries between two instants, both included, and what is covered of them."""
         check_name(name)
-        if not 1 <= options.limit <= self.limits.page_rows_max:
-            raise InvalidInput(
-                f"`limit` = {options.limit!r:.40} must be from 1 to `page_rows_max` = {self.limits.page_rows_max}"
-            )
+        self.limits.page(options.limit)
         if options.coverage not in COVERAGE_RULES:
             raise InvalidInput(f"`coverage` = {options.coverage!r:.40} is unknown; use one of {', '.join(COVERAGE_RULES)}")
         now_us = to_us(self.clock.now())
-        return self.store.read(owner, lambda view: _answer(view, name, (start, end), options, now_us))
 
-    def cleanup(self, owner: Owner, name: str, keep_days: float) -> Cleanup:
+        def work(view: View) -> SeriesAnswer:
+            series = view.series.find(name)
+            if series is not None:
+                _check_agreement(series, stated or {})
+            return _answer(view, name, series, (start, end), options, now_us)
+
+        return self.store.read(owner, work)
+
+    def cleanup(self, owner: Owner, name: str, keep_days: float, stated: Mapping[str, Any] | None = None) -> Cleanup:
         """Remove entries older than `keep_days`, and the claim to know that time. The instant of the cutoff is kept."""
         check_name(name)
         if isinstance(keep_days, bool) or not isinstance(keep_days, int | float) or not 0 <= keep_days <= 10**6:
@@ -206,6 +227,7 @@ class SeriesService:
             series = tx.series.find(name)
             if series is None:
                 return Cleanup(True, 0, 0, cutoff)
+            _check_agreement(series, stated or {})
             removed = tx.series.remove_before(name, to_us(cutoff))
             tx.series.trim_windows(name, to_us(cutoff))
             series = replace(series, count=series.count - removed, removed=series.removed + removed)
@@ -278,19 +300,20 @@ def wanted_span(start: object, end: object, zone: tzinfo) -> tuple[int, int, Spa
     return start_us, end_us, Span(start_us, max(end_us, start_us + 1))
 
 
-def _answer(view: View, name: str, ends: tuple[object, object], options: QueryOptions, now_us: int) -> SeriesAnswer:
-    series = view.series.find(name)
+def _answer(
+    view: View, name: str, series: Series | None, ends: tuple[object, object], options: QueryOptions, now_us: int
+) -> SeriesAnswer:
     spec = SeriesSpec() if series is None else series.spec
     if options.fresh_for_s is not None:
         spec = checked(replace(spec, fresh_for_s=options.fresh_for_s))
     start_us, end_us, wanted = wanted_span(*ends, zone_named(spec.zone))
     query = EntryQuery(name, start_us, end_us, options.limit + 1, _cursor(options.page), by_first_seen=options.by_first_seen)
     entries = view.series.entries(query)
-    count = view.series.count(name, start_us, end_us)
+    count = view.series.count(name, start_us, end_us, by_first_seen=options.by_first_seen)
     oldest, newest = view.series.extremes(name)
     windows = view.series.windows(name, wanted)
     if options.coverage == "ledger":
-        verdict = judge(wanted, windows, spec, now_us)
+        verdict = judge(wanted, windows, spec, now_us, view.series.last_window(name))
     else:
         verdict = judge_by_entries(wanted, oldest, newest, count, options.coverage)
     anything = series is not None and (oldest is not None or bool(windows))
@@ -314,7 +337,7 @@ def _answer(view: View, name: str, ends: tuple[object, object], options: QueryOp
 def _cursor(page: str | None) -> tuple[int, str] | None:
     if page is None:
         return None
-    instant, colon, entry_id = page.partition(":")
-    if not colon or not instant.lstrip("-").isdecimal():
+    found = PAGE.fullmatch(page) if isinstance(page, str) else None
+    if found is None:
         raise InvalidInput(f"`page` = {page!r:.60} is no page; pass on `next_page` as it came")
-    return int(instant), entry_id
+    return int(found[1]), check_id(found[2], "page", bytes_max=ID_BYTES_MAX)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from perdure.adapters.memory.held import OwnerRows
+from perdure.domain.errors import Conflict
 from perdure.domain.scope import Owner
 from perdure.domain.series import CoveredWindow, Entry, EntryQuery, PastEntry, Series
 from perdure.domain.spans import Span, span_or_none
@@ -40,8 +42,9 @@ class MemorySeries:
     def find_entries(self, series: str, ids: Sequence[str]) -> dict[str, Entry]:
         return {entry.id: entry for entry in self._entries(series) if entry.id in set(ids)}
 
-    def count(self, series: str, start_us: int, end_us: int) -> int:
-        return sum(1 for _ in self.instants(series, start_us, end_us))
+    def count(self, series: str, start_us: int, end_us: int, *, by_first_seen: bool = False) -> int:
+        instants = [entry.first_seen_us if by_first_seen else entry.at_us for entry in self._entries(series)]
+        return sum(start_us <= instant <= end_us for instant in instants)
 
     def extremes(self, series: str) -> tuple[int | None, int | None]:
         instants = [entry.at_us for entry in self._entries(series)]
@@ -54,6 +57,9 @@ class MemorySeries:
         held = [window for window in self._windows(series) if window.span.start_us <= span.end_us]
         first = max((window.span.start_us for window in held if window.span.start_us <= span.start_us), default=span.start_us)
         return [window for window in held if window.span.start_us >= first]
+
+    def last_window(self, series: str) -> CoveredWindow | None:
+        return max(self._windows(series), key=lambda window: window.span, default=None)
 
     def history(self, series: str, entry_id: str, *, limit: int) -> list[PastEntry]:
         return [rows.to_past_entry(row) for row in reversed(self._held.of("series_past", series, entry_id))][:limit]
@@ -69,11 +75,17 @@ class MemorySeries:
 
     # -- writing
 
+    def create(self, series: Series) -> None:
+        if self.find(series.name) is not None:
+            raise Conflict(f"series {series.name!r:.80} is there already; read again")
+        self._held.put("series", rows.series_row(self._owner, series))
+
     def put(self, series: Series) -> None:
         held = self.find(series.name)
-        row = rows.series_row(self._owner, series)
+        if held is None:
+            raise Conflict(f"series {series.name!r:.80} is not there any more; read again")
         # When it was first filled never changes.
-        self._held.put("series", row if held is None else (*row[:4], rows.series_row(self._owner, held)[4], *row[5:]))
+        self._held.put("series", rows.series_row(self._owner, replace(series, accumulated_since=held.accumulated_since)))
 
     def put_entries(self, series: str, entries: Iterable[Entry]) -> None:
         for entry in entries:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+import pytest
+
+from perdure.domain.errors import Conflict
 from perdure.domain.series import CoveredWindow, Entry, EntryQuery, Series, SeriesSpec
 from perdure.domain.spans import Span
 from perdure.ports.series import FetchLease
@@ -20,7 +23,7 @@ def an_entry(name: str, at: int, *, seen: int = 0, **body: object) -> Entry:
 
 def make(store: Store, entries: Iterable[Entry] = (), *, name: str = S) -> None:
     def work(tx: Tx) -> None:
-        tx.series.put(Series(name, SeriesSpec(), NOW, NOW))
+        tx.series.create(Series(name, SeriesSpec(), NOW, NOW))
         tx.series.put_entries(name, entries)
 
     store.write(ANA, work)
@@ -43,6 +46,10 @@ class SeriesContract:
         store.write(ANA, lambda tx: tx.series.put(later))
         assert store.read(ANA, lambda view: view.series.find(S)) == replace(later, accumulated_since=NOW)
         assert store.read(ANA, lambda view: view.series.find("S")) is None
+        with pytest.raises(Conflict):
+            store.write(ANA, lambda tx: tx.series.create(later))
+        with pytest.raises(Conflict):
+            store.write(ANA, lambda tx: tx.series.put(replace(later, name="other")))
         assert store.read(BOB, lambda view: view.series.find(S)) is None
 
     def test_series_list_by_name(self, store: Store) -> None:
@@ -75,6 +82,7 @@ class SeriesContract:
         assert [entry.id for entry in store.read(ANA, lambda view: view.series.entries(query))] == ["old", "new"]
         query = EntryQuery(S, 10, 50, 10, ascending=True, by_first_seen=True)
         assert [entry.id for entry in store.read(ANA, lambda view: view.series.entries(query))] == ["new", "old"]
+        assert store.read(ANA, lambda view: view.series.count(S, 10, 49, by_first_seen=True)) == 1
 
     def test_an_entry_is_replaced_by_its_id_and_keeps_when_it_was_first_seen(self, store: Store) -> None:
         make(store, [an_entry("a", 1, seen=5, n=1)])
@@ -96,6 +104,8 @@ class SeriesContract:
         assert covered(store, 45, 46) == [(30, 40, 102)]
         assert covered(store, 70, 80) == [(50, 60, 103)]
         assert covered(store, -9, -5) == []
+        assert store.read(ANA, lambda view: view.series.last_window(S)) == CoveredWindow(Span(50, 60), 103)
+        assert store.read(ANA, lambda view: view.series.last_window("none")) is None
 
     def test_windows_are_replaced_where_they_touch(self, store: Store) -> None:
         make(store)

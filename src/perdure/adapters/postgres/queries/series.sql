@@ -9,12 +9,13 @@ SELECT * FROM series WHERE space = %s AND user_id = %s AND series = %s FOR NO KE
 -- name: list_series
 SELECT * FROM series WHERE space = %s AND user_id = %s AND series > %s ORDER BY series LIMIT %s;
 
--- name: put_series
-INSERT INTO series VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
-ON CONFLICT (space, user_id, series) DO UPDATE SET
-    spec = excluded.spec, last_updated_us = excluded.last_updated_us, entries = excluded.entries,
-    api_calls = excluded.api_calls, fetched = excluded.fetched, duplicates = excluded.duplicates, removed = excluded.removed,
-    last_request = excluded.last_request, last_result = excluded.last_result;
+-- name: insert_series
+INSERT INTO series VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s);
+
+-- name: update_series
+UPDATE series SET spec = %s, last_updated_us = %s, entries = %s, api_calls = %s, fetched = %s, duplicates = %s,
+    removed = %s, last_request = %s, last_result = %s
+WHERE space = %s AND user_id = %s AND series = %s;
 
 -- name: entries_descending
 SELECT * FROM series_entries
@@ -45,6 +46,10 @@ WHERE space = %s AND user_id = %s AND series = %s AND id = ANY(%s);
 -- name: count_entries
 SELECT count(*) FROM series_entries
 WHERE space = %s AND user_id = %s AND series = %s AND at_us >= %s AND at_us <= %s;
+
+-- name: count_entries_first_seen
+SELECT count(*) FROM series_entries
+WHERE space = %s AND user_id = %s AND series = %s AND first_seen_us >= %s AND first_seen_us <= %s;
 
 -- name: oldest_entry
 SELECT at_us FROM series_entries WHERE space = %s AND user_id = %s AND series = %s ORDER BY at_us, id LIMIT 1;
@@ -99,6 +104,9 @@ WHERE space = %s AND user_id = %s AND series = %s AND start_us <= %s
       SELECT start_us FROM series_windows
       WHERE space = %s AND user_id = %s AND series = %s AND start_us <= %s ORDER BY start_us DESC LIMIT 1), %s)
 ORDER BY start_us;
+
+-- name: last_window
+SELECT * FROM series_windows WHERE space = %s AND user_id = %s AND series = %s ORDER BY start_us DESC LIMIT 1;
 
 -- name: remove_windows
 DELETE FROM series_windows

@@ -6,12 +6,13 @@ SELECT * FROM series WHERE space = ?1 AND user_id = ?2 AND series = ?3;
 -- name: list_series
 SELECT * FROM series WHERE space = ?1 AND user_id = ?2 AND series > ?3 ORDER BY series LIMIT ?4;
 
--- name: put_series
-INSERT INTO series VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT (space, user_id, series) DO UPDATE SET
-    spec = excluded.spec, last_updated_us = excluded.last_updated_us, entries = excluded.entries,
-    api_calls = excluded.api_calls, fetched = excluded.fetched, duplicates = excluded.duplicates, removed = excluded.removed,
-    last_request = excluded.last_request, last_result = excluded.last_result;
+-- name: insert_series
+INSERT INTO series VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: update_series
+UPDATE series SET spec = ?, last_updated_us = ?, entries = ?, api_calls = ?, fetched = ?, duplicates = ?,
+    removed = ?, last_request = ?, last_result = ?
+WHERE space = ? AND user_id = ? AND series = ?;
 
 -- name: entries_descending
 SELECT * FROM series_entries
@@ -42,6 +43,10 @@ WHERE space = ?1 AND user_id = ?2 AND series = ?3 AND id IN (SELECT value FROM j
 -- name: count_entries
 SELECT count(*) FROM series_entries
 WHERE space = ?1 AND user_id = ?2 AND series = ?3 AND at_us >= ?4 AND at_us <= ?5;
+
+-- name: count_entries_first_seen
+SELECT count(*) FROM series_entries
+WHERE space = ?1 AND user_id = ?2 AND series = ?3 AND first_seen_us >= ?4 AND first_seen_us <= ?5;
 
 -- name: oldest_entry
 SELECT at_us FROM series_entries WHERE space = ?1 AND user_id = ?2 AND series = ?3 ORDER BY at_us, id LIMIT 1;
@@ -91,6 +96,9 @@ WHERE space = ?1 AND user_id = ?2 AND series = ?3 AND start_us <= ?4
       SELECT start_us FROM series_windows
       WHERE space = ?5 AND user_id = ?6 AND series = ?7 AND start_us <= ?8 ORDER BY start_us DESC LIMIT 1), ?9)
 ORDER BY start_us;
+
+-- name: last_window
+SELECT * FROM series_windows WHERE space = ?1 AND user_id = ?2 AND series = ?3 ORDER BY start_us DESC LIMIT 1;
 
 -- name: remove_windows
 DELETE FROM series_windows
