@@ -74,10 +74,18 @@ class Threads:
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="perdure-aio")
+        # A fetch may wait for another one whose fetcher calls us in turn: it must not hold the threads that call needs.
+        self._waiting = ThreadPoolExecutor(THREADS, thread_name_prefix="perdure-aio-fetch")
 
     async def run(self, call: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        job = partial(copy_context().run, partial(call, *args, **kwargs))
-        work = asyncio.get_running_loop().run_in_executor(self._pool, job)
+        return await self._hop(self._pool, partial(call, *args, **kwargs))
+
+    async def run_waiting(self, call: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """As `run`, for calls that wait for others of their kind."""
+        return await self._hop(self._waiting, partial(call, *args, **kwargs))
+
+    async def _hop(self, pool: ThreadPoolExecutor, call: Callable[[], T]) -> T:
+        work = asyncio.get_running_loop().run_in_executor(pool, partial(copy_context().run, call))
         try:
             return await asyncio.shield(work)
         except asyncio.CancelledError:
@@ -97,6 +105,7 @@ class Threads:
 
     def close(self) -> None:
         self._pool.shutdown(wait=False)
+        self._waiting.shutdown(wait=False)
 
 
 class AsyncState:
@@ -132,10 +141,10 @@ class AsyncState:
     async def keys(self) -> Sequence[str]:
         return await self._threads.run(self._state.keys)
 
-    async def list(self, pattern: str = "*", *, limit: int = 10_000) -> Sequence[KeyInfo]:
+    async def list(self, pattern: str = "*", *, limit: int | None = None) -> Sequence[KeyInfo]:
         return await self._threads.run(self._state.list, pattern, limit=limit)
 
-    async def search(self, pattern: str, *, limit: int = 100) -> Found:
+    async def search(self, pattern: str, *, limit: int | None = None) -> Found:
         return await self._threads.run(self._state.search, pattern, limit=limit)
 
     async def history(self, key: str, *, limit: int = 100, before: int | None = None) -> Sequence[Revision]:
@@ -186,14 +195,14 @@ class AsyncSeries:
 
     async def fetch(self, start: object, end: object, fetcher: Fetcher, **options: Unpack[Asking]) -> SeriesAnswer:
         on_loop = _on_loop(fetcher, asyncio.get_running_loop())
-        return await self._threads.run(partial(self._series.fetch, start, end, on_loop, **options))
+        return await self._threads.run_waiting(partial(self._series.fetch, start, end, on_loop, **options))
 
     def tool(self, **options: Unpack[Asking]) -> Callable[[Callable[..., Any]], Callable[..., Awaitable[dict[str, Json]]]]:
         def wrap(call: Callable[..., Any]) -> Callable[..., Awaitable[dict[str, Json]]]:
             @wraps(call)
             async def cached(start: object, end: object) -> dict[str, Json]:
                 on_loop = _on_loop(call, asyncio.get_running_loop())
-                return await self._threads.run(self._series.tool(**options)(on_loop), start, end)
+                return await self._threads.run_waiting(self._series.tool(**options)(on_loop), start, end)
 
             return cached
 

@@ -27,11 +27,7 @@ from perdure.engine.merging import plan_merge, sightings
 LAST = 24
 SECOND = 1_000_000
 
-a_span = (
-    st.tuples(st.integers(0, LAST - 1), st.integers(1, LAST))
-    .filter(lambda ends: ends[0] < ends[1])
-    .map(lambda ends: Span(*ends))
-)
+a_span = st.lists(st.integers(0, LAST), min_size=2, max_size=2, unique=True).map(lambda ends: Span(min(ends), max(ends)))
 spans = st.lists(a_span, max_size=6)
 
 
@@ -60,6 +56,7 @@ def test_an_empty_span_is_none(ends: tuple[int, int]) -> None:
         Span(*ends)
 
 
+@settings(deadline=None)
 @given(spans)
 def test_a_union_has_the_same_instants_in_as_few_spans(held: list[Span]) -> None:
     joined = union(held)
@@ -69,6 +66,7 @@ def test_a_union_has_the_same_instants_in_as_few_spans(held: list[Span]) -> None
     assert union(reversed(held)) == joined
 
 
+@settings(deadline=None)
 @given(spans, a_span)
 def test_held_and_missing_partition_what_was_wanted(held: list[Span], wanted: Span) -> None:
     missing = points(gaps(wanted, held))
@@ -77,16 +75,19 @@ def test_held_and_missing_partition_what_was_wanted(held: list[Span], wanted: Sp
     assert apart(gaps(wanted, held))
 
 
+@settings(deadline=None)
 @given(spans, a_span)
 def test_fetching_the_gaps_leaves_none(held: list[Span], wanted: Span) -> None:
     assert gaps(wanted, [*held, *gaps(wanted, held)]) == ()
 
 
+@settings(deadline=None)
 @given(spans, a_span)
 def test_clipping_keeps_what_is_inside(held: list[Span], within: Span) -> None:
     assert points(clipped(held, within)) == points(held) & points([within])
 
 
+@settings(deadline=None)
 @given(spans, st.integers(0, 8))
 def test_bridging_fills_narrow_rooms_and_no_others(some: list[Span], closer_than: int) -> None:
     joined = bridged(some, closer_than)
@@ -98,6 +99,7 @@ def test_bridging_fills_narrow_rooms_and_no_others(some: list[Span], closer_than
     assert all(other.start_us - one.end_us > closer_than for one, other in pairwise(joined))
 
 
+@settings(deadline=None)
 @given(a_span, st.integers(1, 10))
 def test_splitting_gives_pieces_in_order_that_miss_nothing_and_share_nothing(span: Span, longest: int) -> None:
     pieces = split(span, longest)
@@ -134,6 +136,7 @@ def fetched_at(history: Iterable[tuple[Span, int]]) -> dict[int, int]:
     return last
 
 
+@settings(deadline=None)
 @given(fetches)
 def test_each_instant_keeps_its_latest_fetch_and_none_is_made_up(history: list[tuple[Span, int]]) -> None:
     held = ledger(history)
@@ -144,6 +147,7 @@ def test_each_instant_keeps_its_latest_fetch_and_none_is_made_up(history: list[t
     ), "what was fetched together and touches is one window"
 
 
+@settings(deadline=None)
 @given(fetches, a_fetch)
 def test_a_replay_of_an_old_fetch_takes_nothing_back(history: list[tuple[Span, int]], replay: tuple[Span, int]) -> None:
     before = fetched_at(history)
@@ -152,12 +156,17 @@ def test_a_replay_of_an_old_fetch_takes_nothing_back(history: list[tuple[Span, i
     assert ledger([*history, replay, replay]) == ledger([*history, replay])
 
 
-@given(a_span, a_span, st.integers(0, 9), st.integers(0, 9))
-def test_two_separated_windows_are_never_bridged(one: Span, other: Span, first: int, second: int) -> None:
-    assume(one.end_us < other.start_us)
-    hole = Span(one.end_us, other.start_us)
+@settings(deadline=None)
+@given(st.lists(st.integers(0, LAST), min_size=4, max_size=4, unique=True).map(sorted), st.integers(0, 9), st.integers(0, 9))
+def test_two_separated_windows_are_never_bridged(edges: list[int], first: int, second: int) -> None:
+    one, hole, other = (Span(*ends) for ends in pairwise(edges))
     for history in ([(one, first), (other, second)], [(other, second), (one, first)]):
         assert points(window.span for window in ledger(history)).isdisjoint(points([hole]))
+        for fresh in (0, 3, LAST):
+            verdict = judged(Span(edges[0], edges[3]), history, lateness=0, fresh=fresh, now=LAST)
+            assert points([hole]) <= points(verdict.gaps, SECOND)
+            verdict = judged(Span(edges[0], edges[2]), history, lateness=0, fresh=fresh, now=LAST)
+            assert points([hole]) <= points(verdict.gaps, SECOND), "also if the question ends where the hole does"
 
 
 # -- what a fetch proves
@@ -165,12 +174,14 @@ def test_two_separated_windows_are_never_bridged(one: Span, other: Span, first: 
 instants = st.lists(st.integers(-3, LAST + 3), max_size=6)
 
 
+@settings(deadline=None)
 @given(a_span, instants, st.integers(0, LAST + 3))
 def test_a_whole_answer_proves_its_window_up_to_when_it_was_asked(window: Span, seen: list[int], asked: int) -> None:
     credited = proven(FetchRecord(window, fetched_us=asked), seen, asked)
     assert points([credited] if credited else []) == {instant for instant in points([window]) if instant < asked}
 
 
+@settings(deadline=None)
 @given(a_span, instants, st.integers(0, LAST + 3), st.booleans())
 def test_a_cut_off_answer_proves_only_what_lies_before_the_cut(
     window: Span, seen: list[int], asked: int, newest_first: bool
@@ -187,6 +198,7 @@ def test_a_cut_off_answer_proves_only_what_lies_before_the_cut(
         assert points([credited] if credited else []) == {instant for instant in past if instant < inside[-1]}
 
 
+@settings(deadline=None)
 @given(instants, st.integers(0, LAST + 3))
 def test_without_a_window_nothing_is_proven_unless_the_batch_is_taken_for_one(seen: list[int], now: int) -> None:
     assert proven(FetchRecord(fetched_us=now), seen, now) is None
@@ -226,7 +238,7 @@ times = st.integers(0, LAST + 6)
 long_fetches = st.lists(st.tuples(a_span, times), max_size=6)
 
 
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 @given(a_span, long_fetches, st.integers(0, 10), times)
 def test_the_verdict_is_that_of_every_instant_for_itself(
     wanted: Span, history: list[tuple[Span, int]], lateness: int, now: int
@@ -242,7 +254,7 @@ def test_the_verdict_is_that_of_every_instant_for_itself(
     assert (verdict.coverage == "none") == (not held)
 
 
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 @given(a_span, long_fetches, st.integers(0, 10), st.integers(0, 12), times)
 @example(Span(0, 11), [(Span(0, 10), 30), (Span(11, 24), 30)], 0, 3, 30)
 def test_freshness_forgives_the_newest_end_and_nothing_else(
@@ -264,6 +276,7 @@ def test_freshness_forgives_the_newest_end_and_nothing_else(
         assert not [instant for instant in fetched_at(history) if instant >= min(forgiven)], "nothing was fetched behind it"
 
 
+@settings(deadline=None)
 @given(a_span, st.integers(1, 10), st.integers(0, 12))
 def test_a_tip_that_is_young_enough_forces_no_call(window: Span, age: int, fresh: int) -> None:
     """X-3: fetched up to some instant, asked up to now."""
@@ -275,6 +288,7 @@ def test_a_tip_that_is_young_enough_forces_no_call(window: Span, age: int, fresh
         assert (verdict.coverage, points(verdict.gaps, SECOND)) == ("partial", set(range(window.end_us, now)))
 
 
+@settings(deadline=None)
 @given(a_span, long_fetches, st.integers(0, 10), times)
 def test_settled_and_provisional_are_all_there_is(
     wanted: Span, history: list[tuple[Span, int]], lateness: int, now: int
@@ -288,6 +302,7 @@ def test_settled_and_provisional_are_all_there_is(
     assert points(told, SECOND) == {i for i, fetched in last.items() if i >= fetched - lateness} & points([wanted])
 
 
+@settings(deadline=None)
 @given(a_span, long_fetches, st.integers(0, 10), st.integers(0, 10), times, times)
 def test_the_lapse_of_time_makes_nothing_known(
     wanted: Span, history: list[tuple[Span, int]], lateness: int, fresh: int, one: int, other: int
@@ -321,6 +336,7 @@ def merged(batches: Iterable[Sequence[tuple[str, int]]]) -> tuple[dict[str, Entr
     return held, past, added, duplicates
 
 
+@settings(deadline=None)
 @given(versions, st.randoms(use_true_random=False), st.lists(st.integers(0, 12), max_size=4))
 def test_any_order_and_any_batching_gives_the_same_series(seen: list[tuple[str, int]], chance: Any, cuts: list[int]) -> None:
     """Bodies differ by id and instant; at one instant the last word counts, so there order would matter."""
@@ -340,6 +356,7 @@ def test_any_order_and_any_batching_gives_the_same_series(seen: list[tuple[str, 
     assert {(entry.id, entry.body["body"]) for entry in other.values()} | set(past) == everything, "no body is lost"
 
 
+@settings(deadline=None)
 @given(st.lists(versions, max_size=5))
 def test_first_seen_is_the_first_merge_and_last_seen_the_last(batches: list[list[tuple[str, int]]]) -> None:
     held, *_ = merged(batches)
@@ -356,6 +373,7 @@ BAD: list[Any] = [
 ]  # fmt: skip
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from([None, *range(len(BAD))]), max_size=8))
 def test_bad_entries_are_told_by_their_place_and_spoil_no_other(chosen: list[int | None]) -> None:
     batch = [{"id": f"good{place}", "timestamp": place} if bad is None else BAD[bad] for place, bad in enumerate(chosen)]
@@ -406,7 +424,7 @@ def test_fractions_are_kept_to_the_microsecond(text: str, microsecond: int) -> N
     "nonsense",
     [
         "soon", "", " ", "yesterday", "2025-13-01", "2025-02-30", "2025-10-25T25:00:00Z", "25/10/2025", "09:30", "T09:30Z", "inf", "nan", "1e9",
-        "0x10", "2025-10-25T09:30:00+99:00", "2025-10-25T09:30:00Zulu", None, True, False, [], {}, b"2025-10-25", object(),
+        "0x10", "2025-10-25T09:30:00+99:00", "2025-10-25T09:30:00Zulu", None, True, False, [], {}, b"2025-10-25", Ellipsis,
         float("nan"), float("inf"), -float("inf"), 10**400, -(10**400), 10**30, 1e300, "9" * 25, timedelta(days=1),
         "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-12:00", datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=14))),
     ],
@@ -437,18 +455,21 @@ def test_an_aware_time_is_the_same_instant_as_datetime_and_as_text(moment: datet
         assert instant_us(moment.isoformat(), ZoneInfo("Asia/Kathmandu"), "it") == expected
 
 
+@settings(deadline=None)
 @given(st.integers(-62_000_000_000, 99_999_999_999))
 def test_unix_seconds_are_exact(seconds: int) -> None:
     assert instant_us(seconds, UTC, "it") == seconds * SECOND
     assert instant_us(str(seconds), UTC, "it") == seconds * SECOND
 
 
+@settings(deadline=None)
 @given(st.integers(100_000_000_000, 99_999_999_999_999))
 def test_unix_milliseconds_and_microseconds_are_exact(number: int) -> None:
     assert instant_us(number, UTC, "it") == number * 1_000
     assert instant_us(number * 1_000, UTC, "it") == number * 1_000
 
 
+@settings(deadline=None)
 @given(st.datetimes(min_value=datetime(1950, 1, 1), max_value=datetime(2080, 1, 1)), st.timezones())
 def test_a_naive_time_is_one_of_the_zone(moment: datetime, zone: tzinfo) -> None:
     """Where the clocks go back a time happens twice, and either is right; where they go forward it still is an instant."""

@@ -21,7 +21,9 @@ class SqlState:
         self._prefix = (owner.space, owner.user)
 
     def find(self, key: str) -> Revision | None:
-        return self._one(self._run.locked("find_state"), key)
+        # In two steps: under a lock, the first tells which revision it is now; the second then finds it.
+        found = self._run.all(self._run.locked("state_revision"), (*self._prefix, key))
+        return self.find_revision(key, found[0][0]) if found else None
 
     def find_revision(self, key: str, number: int) -> Revision | None:
         return self._one("find_state_revision", key, number)

@@ -7,6 +7,9 @@ from dataclasses import dataclass, fields
 from perdure.domain.errors import InvalidInput, LimitExceeded
 
 
+NUMBER_MAX = 2**62
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What one call may carry and what may wait. All are settings; the defaults suit chat."""
@@ -35,6 +38,13 @@ class Limits:
             value = getattr(self, field.name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
                 raise InvalidInput(f"limit `{field.name}` = {value!r} must be a whole number of at least 1")
+
+    @staticmethod
+    def before(number: int | None) -> int | None:
+        """`number` if rows may be counted up to it."""
+        if number is not None and (isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= NUMBER_MAX):
+            raise InvalidInput(f"`before` = {number!r:.40} must be a whole number from 0 on")
+        return number
 
     def page(self, limit: int) -> int:
         """`limit` if one listing may have so many rows."""

@@ -11,6 +11,9 @@ from perdure.domain.text import Json
 from perdure.services.state import StateService
 
 
+SEARCHED = 100
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """Keys that match, their values, and whether the limit cut the list."""
@@ -63,13 +66,14 @@ class State:
         """All keys, in order."""
         return [info.key for info in self.list()]
 
-    def list(self, pattern: str = "*", *, limit: int = 10_000) -> Sequence[KeyInfo]:
-        """Keys with time, size and a preview of 100 characters; no value is loaded."""
+    def list(self, pattern: str = "*", *, limit: int | None = None) -> Sequence[KeyInfo]:
+        """Keys that match, with time, size and a preview of 100 characters; no value is loaded. Without a limit, all."""
         return self._service.list_keys(self._owner, pattern, limit=limit)[0]
 
-    def search(self, pattern: str, *, limit: int = 100) -> Found:
-        """Keys and values that match a case-exact glob such as `kudos*` or `*_givers`."""
-        infos, truncated = self._service.list_keys(self._owner, pattern, limit=limit)
+    def search(self, pattern: str, *, limit: int | None = None) -> Found:
+        """Keys and values that match a case-exact glob such as `kudos*` or `*_givers`; at most 100 unless told otherwise."""
+        most = min(SEARCHED, self._service.limits.page_rows_max) if limit is None else limit
+        infos, truncated = self._service.list_keys(self._owner, pattern, limit=most)
         found = [self._service.find(self._owner, info.key) for info in infos]
         values = {one.key: one.value for one in found if one.found}
         return Found(pattern, tuple(values), values, truncated)

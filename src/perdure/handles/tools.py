@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from perdure.domain.errors import InvalidInput, PerdureError
+from perdure.domain.errors import InvalidInput, PerdureError, Unsupported
 from perdure.domain.series import CoverageRule, Infer
 from perdure.domain.text import Json
 from perdure.handles.series import SeriesHandle
@@ -124,7 +124,8 @@ class Tools:
         **more: Any,
     ) -> Result:
         """Merge entries into a series by id; see `SeriesHandle.merge`. `more` may be `id_template`, `infer`, `api_calls`,
-        `strict`, `newest_first`."""
+        `strict`, `newest_first`, `request`."""
+        self._refuse_writing("merge_timeseries_state")
         series = self._series(state_key, id_field, timestamp_field, more.pop("id_template", None))
         if (window_start is None) != (window_end is None):
             raise InvalidInput("a window needs both `window_start` and `window_end`; give both or neither")
@@ -152,7 +153,12 @@ class Tools:
 
     def cleanup_old_timeseries(self, state_key: str, keep_days: float = 90, timestamp_field: str = TIMESTAMP_FIELD) -> Result:
         """Remove entries older than `keep_days`, and the claim to know that time."""
+        self._refuse_writing("cleanup_old_timeseries")
         return cleanup_dict(self._series(state_key, ID_FIELD, timestamp_field, None).cleanup(keep_days))
+
+    def _refuse_writing(self, what: str) -> None:
+        if self._read_only:
+            raise Unsupported(f"`{what}` writes, and these tools are read-only; ask the host for others")
 
     def _series(self, name: str, id_field: str, timestamp_field: str, id_template: str | None) -> SeriesHandle:
         # The seeds' defaults say nothing about a series that has fields of its own.
@@ -182,7 +188,7 @@ class Tools:
             keys.append({**told, "preview": info.preview} if include_values else told)
         return {"success": True, "count": len(keys), "keys": keys}
 
-    def _search(self, pattern: str, limit: int = 100) -> Result:
+    def _search(self, pattern: str, limit: int | None = None) -> Result:
         found = self._state.search(pattern, limit=limit)
         return {
             "success": True,

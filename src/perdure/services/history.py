@@ -67,7 +67,8 @@ class History:
 
     def journal(self, scope: Scope, *, limit: int, before: int | None = None) -> list[Operation]:
         rows = self.limits.page(limit)
-        return self.store.read(scope.owner, lambda view: view.list_operations(limit=rows, before=before))
+        top = self.limits.before(before)
+        return self.store.read(scope.owner, lambda view: view.list_operations(limit=rows, before=top))
 
     def jobs(self, scope: Scope, state: JobState | None, *, limit: int) -> list[Job]:
         if state is not None and state not in JOB_STATES:

@@ -12,12 +12,14 @@ from perdure.domain.errors import Conflict, InvalidInput, NotFound
 from perdure.domain.limits import Limits
 from perdure.domain.scope import ID_BYTES_MAX, Owner
 from perdure.domain.state import KeyInfo, Loaded, Revision
-from perdure.domain.text import Json, check_id, encode_json
+from perdure.domain.text import Json, check_id, encode_json, utf8_size
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store, Tx, View
 
 PREVIEW_CHARS = 100
 KEYS_PER_PAGE = 500
+KEYS_MAX = 10_000_000
+REVISION_MAX = 2**62
 WILDCARDS = "*?["
 
 
@@ -76,23 +78,26 @@ class StateService:
         def work(view: View) -> Revision | None:
             return view.state.find(key) if revision is None else view.state.find_revision(key, revision)
 
+        if revision is not None and not 1 <= revision <= REVISION_MAX:
+            return Loaded(key, found=False)
         held = self.store.read(owner, work)
         if held is None or held.body is None or (revision is None and not held.alive(now)):
-            return Loaded(key, found=False)
+            # The number is told all the same: it is what `expected` has to name.
+            return Loaded(key, found=False, revision=0 if held is None else held.number)
         return Loaded(key, found=True, value=json.loads(held.body), revision=held.number, updated_at=held.saved_at)
 
-    def list_keys(self, owner: Owner, pattern: str, *, limit: int) -> tuple[list[KeyInfo], bool]:
-        """Keys that match a case-exact glob, in order, and whether there are more."""
-        if not isinstance(pattern, str) or not pattern:
+    def list_keys(self, owner: Owner, pattern: str, *, limit: int | None) -> tuple[list[KeyInfo], bool]:
+        """Keys that match a case-exact glob, in order, and whether there are more; without a limit, all of them."""
+        if not pattern or not utf8_size(pattern, "`pattern`"):
             raise InvalidInput(f"`pattern` = {pattern!r:.60} must be text such as kudos* or *_givers")
-        self.limits.page(limit)
+        most = KEYS_MAX if limit is None else self.limits.page(limit)
         now = self.clock.now()
         prefix = "".join(takewhile(lambda letter: letter not in WILDCARDS, pattern))
 
         def work(view: View) -> list[KeyInfo]:
             found: list[KeyInfo] = []
             after: str | None = None
-            while len(found) <= limit:
+            while len(found) <= most:
                 page = view.state.list_keys(now=now, prefix=prefix, after=after, limit=KEYS_PER_PAGE)
                 found += [info for info in page if fnmatchcase(info.key, pattern)]
                 if len(page) < KEYS_PER_PAGE:
@@ -101,24 +106,27 @@ class StateService:
             return found
 
         found = self.store.read(owner, work)
-        return [replace(info, preview=_preview(info.preview)) for info in found[:limit]], len(found) > limit
+        return [replace(info, preview=_preview(info.preview)) for info in found[:most]], len(found) > most
 
     def history(self, owner: Owner, key: str, *, limit: int, before: int | None = None) -> list[Revision]:
         _check_key(key)
         rows = self.limits.page(limit)
-        return self.store.read(owner, lambda view: view.state.list_revisions(key, limit=rows, before=before))
+        top = self.limits.before(before)
+        return self.store.read(owner, lambda view: view.state.list_revisions(key, limit=rows, before=top))
 
     def restore(self, owner: Owner, key: str, revision: int) -> Revision:
         """Save the value of a past revision as the next one."""
         _check_key(key)
-        past = self.store.read(owner, lambda view: view.state.find_revision(key, revision))
+        past = None
+        if 1 <= revision <= REVISION_MAX:
+            past = self.store.read(owner, lambda view: view.state.find_revision(key, revision))
         if past is None or past.body is None:
             raise NotFound(f"key {key!r:.80} has no value at revision {revision}; `history` lists what there is")
         return self._put(owner, Revision(key, 0, past.body, self.clock.now(), request=self._request(None)), None)
 
     def clear(self, owner: Owner) -> int:
         """Delete every key; each can be restored from its history. How many there were."""
-        infos, _ = self.list_keys(owner, "*", limit=self.limits.page_rows_max)
+        infos, _ = self.list_keys(owner, "*", limit=None)
         return sum(self.delete(owner, info.key) for info in infos)
 
     def _request(self, given: str | None) -> str:

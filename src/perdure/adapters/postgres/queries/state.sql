@@ -1,13 +1,10 @@
 -- Key-value state. The first two parameters are always the owner.
 
--- name: find_state
-SELECT r.* FROM state_keys AS k JOIN state_revisions AS r USING (space, user_id, key, revision)
-WHERE k.space = %s AND k.user_id = %s AND k.key = %s;
+-- name: state_revision
+SELECT revision FROM state_keys WHERE space = %s AND user_id = %s AND key = %s;
 
--- name: find_state_locked
-SELECT r.* FROM state_keys AS k JOIN state_revisions AS r USING (space, user_id, key, revision)
-WHERE k.space = %s AND k.user_id = %s AND k.key = %s
-FOR NO KEY UPDATE OF k;
+-- name: state_revision_locked
+SELECT revision FROM state_keys WHERE space = %s AND user_id = %s AND key = %s FOR NO KEY UPDATE;
 
 -- name: find_state_revision
 SELECT * FROM state_revisions WHERE space = %s AND user_id = %s AND key = %s AND revision = %s;

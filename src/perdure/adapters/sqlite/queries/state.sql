@@ -1,8 +1,7 @@
 -- Key-value state. Parameters 1 and 2 are always the owner.
 
--- name: find_state
-SELECT r.* FROM state_keys AS k JOIN state_revisions AS r USING (space, user_id, key, revision)
-WHERE k.space = ?1 AND k.user_id = ?2 AND k.key = ?3;
+-- name: state_revision
+SELECT revision FROM state_keys WHERE space = ?1 AND user_id = ?2 AND key = ?3;
 
 -- name: find_state_revision
 SELECT * FROM state_revisions WHERE space = ?1 AND user_id = ?2 AND key = ?3 AND revision = ?4;
