@@ -212,7 +212,13 @@ class AsyncSeries:
         return await self._threads.run(self._series.cleanup, keep_days)
 
     async def query(
-        self, start: object, end: object, *, limit: int = 1_000, page: str | None = None, options: QueryOptions | None = None
+        self,
+        start: object,
+        end: object,
+        *,
+        limit: int | None = None,
+        page: str | None = None,
+        options: QueryOptions | None = None,
     ) -> SeriesAnswer:
         return await self._threads.run(self._series.query, start, end, limit=limit, page=page, options=options)
 

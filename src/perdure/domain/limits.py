@@ -6,7 +6,6 @@ from dataclasses import dataclass, fields
 
 from perdure.domain.errors import InvalidInput, LimitExceeded
 
-
 NUMBER_MAX = 2**62
 
 

@@ -51,7 +51,7 @@ class Asking(TypedDict, total=False):
     longest_s: float | None
     lease_s: float
     wait_s: float
-    limit: int
+    limit: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,13 @@ class SeriesHandle:
     # -- asking
 
     def query(
-        self, start: object, end: object, *, limit: int = 1_000, page: str | None = None, options: QueryOptions | None = None
+        self,
+        start: object,
+        end: object,
+        *,
+        limit: int | None = None,
+        page: str | None = None,
+        options: QueryOptions | None = None,
     ) -> SeriesAnswer:
         """Entries in the range, both ends included, newest first, and what is covered of it."""
         chosen = options if options is not None else QueryOptions(limit, page)

@@ -10,7 +10,6 @@ from perdure.domain.state import KeyInfo, Loaded, Revision
 from perdure.domain.text import Json
 from perdure.services.state import StateService
 
-
 SEARCHED = 100
 
 

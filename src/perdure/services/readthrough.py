@@ -68,7 +68,8 @@ class FetchOptions:
     lease_s: float = LEASE_S
     wait_s: float = 120.0
     """How long to wait for somebody else's fetch."""
-    limit: int = 10_000
+    limit: int | None = None
+    """How many entries the answer holds at most; without one, as many as the settings allow."""
 
     def __post_init__(self) -> None:
         for name in ("join_gaps_s", "longest_s", "lease_s", "wait_s"):
@@ -115,7 +116,8 @@ class ReadThrough:
         stated: Mapping[str, Any],
     ) -> SeriesAnswer:
         """Answer from the store after fetching what it lacks. Windows that fail are named in `failures`, the rest is kept."""
-        asked = QueryOptions(limit=options.limit, fresh_for_s=options.fresh_for_s)
+        most = self.series.limits.page_rows_max if options.limit is None else options.limit
+        asked = QueryOptions(limit=most, fresh_for_s=options.fresh_for_s)
         if self.series.agreed(owner, name, stated) is not None:
             # Most answers are held: then nothing is written at all.
             answer = self.series.query(owner, name, *ends, asked)

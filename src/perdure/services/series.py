@@ -37,6 +37,7 @@ from perdure.ports.store import Store, Tx, View
 
 EVERYTHING = (-(2**62), 2**62)
 REJECTED_KEPT = 100
+ENTRIES_PER_ANSWER = 1_000
 PAGE = re.compile(r"(-?\d{1,18}):(.+)", re.DOTALL)
 
 
@@ -54,7 +55,8 @@ class Cleanup:
 class QueryOptions:
     """How to answer a query: how many entries from where, by which rule, and how stale a tip is tolerated."""
 
-    limit: int = 1_000
+    limit: int | None = None
+    """How many entries at most; without one, 1,000 or what the settings allow."""
     page: str | None = None
     coverage: CoverageRule = "ledger"
     fresh_for_s: float | None = None
@@ -202,7 +204,7 @@ class SeriesService:
     ) -> SeriesAnswer:
         """Entries between two instants, both included, and what is covered of them."""
         check_name(name)
-        self.limits.page(options.limit)
+        most = min(ENTRIES_PER_ANSWER, self.limits.page_rows_max) if options.limit is None else self.limits.page(options.limit)
         if options.coverage not in COVERAGE_RULES:
             raise InvalidInput(f"`coverage` = {options.coverage!r:.40} is unknown; use one of {', '.join(COVERAGE_RULES)}")
         now_us = to_us(self.clock.now())
@@ -211,7 +213,7 @@ class SeriesService:
             series = view.series.find(name)
             if series is not None:
                 _check_agreement(series, stated or {})
-            return _answer(view, name, series, (start, end), options, now_us)
+            return _answer(view, name, series, (start, end), replace(options, limit=most), now_us)
 
         return self.store.read(owner, work)
 
@@ -307,7 +309,8 @@ def _answer(
     if options.fresh_for_s is not None:
         spec = checked(replace(spec, fresh_for_s=options.fresh_for_s))
     start_us, end_us, wanted = wanted_span(*ends, zone_named(spec.zone))
-    query = EntryQuery(name, start_us, end_us, options.limit + 1, _cursor(options.page), by_first_seen=options.by_first_seen)
+    limit = options.limit or ENTRIES_PER_ANSWER
+    query = EntryQuery(name, start_us, end_us, limit + 1, _cursor(options.page), by_first_seen=options.by_first_seen)
     entries = view.series.entries(query)
     count = view.series.count(name, start_us, end_us, by_first_seen=options.by_first_seen)
     oldest, newest = view.series.extremes(name)
@@ -317,7 +320,7 @@ def _answer(
     else:
         verdict = judge_by_entries(wanted, oldest, newest, count, options.coverage)
     anything = series is not None and (oldest is not None or bool(windows))
-    page, more = entries[: options.limit], len(entries) > options.limit
+    page, more = entries[:limit], len(entries) > limit
     return SeriesAnswer(
         entries=tuple(page),
         count=count,
