@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from perdure.domain.limits import Limits
     from perdure.domain.messages import Message, NewMessage, Session, ToolCall
     from perdure.handles.memory import Memory
+    from perdure.services.readthrough import Page, Window
+    from perdure.services.series import QueryOptions
     from perdure.settings import Settings
 
 __all__ = [
@@ -38,12 +40,15 @@ __all__ = [
     "Message",
     "NewMessage",
     "NotFound",
+    "Page",
     "PerdureError",
+    "QueryOptions",
     "Session",
     "Settings",
     "ToolCall",
     "Unavailable",
     "Unsupported",
+    "Window",
     "open",
     "restore",
 ]
@@ -58,6 +63,8 @@ _HOMES = {
     "Limits": "perdure.domain.limits",
     **dict.fromkeys(("Message", "NewMessage", "Session", "ToolCall"), "perdure.domain.messages"),
     "Memory": "perdure.handles.memory",
+    **dict.fromkeys(("Page", "Window"), "perdure.services.readthrough"),
+    "QueryOptions": "perdure.services.series",
     "Settings": "perdure.settings",
 }
 

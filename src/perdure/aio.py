@@ -260,6 +260,15 @@ class AsyncSeries:
     async def rows(self, start: object = None, end: object = None) -> list[dict[str, Json]]:
         return await self._threads.run(self._series.rows, start, end)
 
+    async def to_pandas(self, start: object = None, end: object = None) -> Any:
+        return await self._threads.run(self._series.to_pandas, start, end)
+
+    async def to_polars(self, start: object = None, end: object = None) -> Any:
+        return await self._threads.run(self._series.to_polars, start, end)
+
+    async def to_arrow(self, start: object = None, end: object = None) -> Any:
+        return await self._threads.run(self._series.to_arrow, start, end)
+
     def __repr__(self) -> str:
         return f"Async{self._series!r}"
 

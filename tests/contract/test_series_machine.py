@@ -25,18 +25,18 @@ from perdure.app import Engine
 from perdure.domain.series import SeriesAnswer
 from perdure.domain.spans import Span
 from perdure.domain.times import to_us
-from perdure.services.readthrough import Window
+from perdure.services.readthrough import Page, Window
 from perdure.testing import StoppedClock
 
 ZERO = datetime(2026, 1, 5, 10, 0, tzinfo=UTC)
-LAST = 40
-CAP = 7
+LAST = 30
+CAP = 4
 NAME = "kudos_timeseries"
 SECOND = 1_000_000
 
 seconds = st.integers(0, LAST)
 ranges = st.lists(seconds, min_size=2, max_size=2, unique=True).map(lambda ends: (min(ends), max(ends)))
-names = st.sampled_from("abcdefghijkl")
+names = st.sampled_from("abcdefghijklmnop")
 batches = st.lists(st.tuples(names, seconds), max_size=5)
 
 
@@ -64,6 +64,8 @@ class Model:
     fetched: int = 0
     duplicates: int = 0
     removed: int = 0
+    newest_gone: int = -1
+    """The second of the newest entry that the latest eviction took."""
 
     def merge(self, batch: Iterable[tuple[str, int, int]]) -> None:
         for name, instant, version in batch:
@@ -80,10 +82,11 @@ class Model:
     def evict(self) -> int:
         """The oldest go; what is as old as they are, or older, is not known any more."""
         over = len(self.entries) - CAP
+        self.newest_gone = -1
         if over > 0:
             for name in sorted(self.entries, key=lambda one: (self.entries[one][0], one))[:over]:
-                newest_gone = self.entries.pop(name)[0]
-            self.known = {instant for instant in self.known if instant > newest_gone}
+                self.newest_gone = self.entries.pop(name)[0]
+            self.known = {instant for instant in self.known if instant > self.newest_gone}
             self.removed += over
         return max(0, over)
 
@@ -166,17 +169,16 @@ class Fetches(RuleBasedStateMachine):
         assert (done.success, done.added, len(done.rejected)) == (False, 0, 1)
 
     @rule(
-        wanted=ranges,
-        source=st.dictionaries(names, seconds, max_size=6),
-        fails=st.booleans(),
-        longest=st.none() | st.integers(2, 9),
-    )
-    def a_fetch(self, wanted: tuple[int, int], source: dict[str, int], fails: bool, longest: int | None) -> None:
-        """Only what is unknown is asked for, and no second twice, however it ends."""
+        wanted=ranges | st.just((0, LAST)), source=st.dictionaries(names, seconds, max_size=9), fails=st.booleans(),
+        longest=st.none() | st.integers(2, 9), size=st.sampled_from([1, 2, 99]),
+    )  # fmt: skip
+    def a_fetch(self, wanted: tuple[int, int], source: dict[str, int], fails: bool, longest: int | None, size: int) -> None:
+        """Only what is unknown is asked for, and no second twice, however it ends and in however many pages it comes."""
         asked: set[int] = set()
         wrong: list[str] = []
+        gone: list[int] = []
 
-        def fetcher(window: Window) -> list[dict[str, Any]]:
+        def first(window: Window) -> Page:
             start, end = second(window.start), second(window.end)
             whole = {instant for instant in range(LAST + 1) if start <= instant < end}
             # An assertion here would be taken for a failure of the source.
@@ -184,13 +186,26 @@ class Fetches(RuleBasedStateMachine):
             wrong.extend(f"asked for what is held: {window}" for _ in whole & self.model.known)
             wrong.extend([f"asked for the future: {window}"] if end > self.now else [])
             asked.update(whole)
+            gone.clear()
+            found = sorted((instant, name) for name, instant in source.items() if instant in whole)[::-1]
+            return page(whole, [(name, instant) for instant, name in found])
+
+        def page(whole: set[int], left: list[tuple[str, int]]) -> Page:
             if fails and len(asked) > 4:
                 raise ConnectionError("the network is down")
-            numbered, raw = self.raw((name, instant) for name, instant in source.items() if start <= instant < end)
+            numbered, raw = self.raw(left[:size])
             self.model.merge(numbered)
-            self.model.known |= whole
+            more = left[size:]
+            if not more:
+                self.model.known |= whole
             self.model.evict()
-            return raw
+            gone.append(self.model.newest_gone)
+            # What any of the pages pushed out is not known, whichever page completes the window.
+            self.model.known -= {instant for instant in whole if instant <= max(gone)}
+            return Page(raw, (whole, more) if more else None)
+
+        def fetcher(window: Window, cursor: Any = None) -> Page:
+            return first(window) if cursor is None else page(*cursor)
 
         answer = self.series.fetch(at(wanted[0]), at(wanted[1]), fetcher, longest_s=longest)
         assert wrong == []

@@ -468,6 +468,68 @@ def test_a_window_is_credited_only_when_its_last_page_came(ana: perdure.Memory) 
     assert len(whole.asked) == 3
 
 
+def held_or_missing(series: Any, source: Source, start: datetime, end: datetime) -> list[str]:
+    """Entries of the source that the series neither holds nor calls missing."""
+    held = {entry.id for entry in series.entries()}
+    missing = series.gaps(start, end)
+    return [
+        one["id"]
+        for one in source.inside(Window(start, end))
+        if one["id"] not in held and not any(gap.start <= datetime.fromisoformat(one["id"]) < gap.end for gap in missing)
+    ]
+
+
+@pytest.mark.parametrize("newest_first", [True, False])
+@pytest.mark.parametrize("last_page", ["full", "empty"])
+def test_what_was_evicted_between_two_pages_is_not_claimed(ana: perdure.Memory, newest_first: bool, last_page: str) -> None:
+    """B-12: pages are merged one by one; the last of them must not claim what an earlier one pushed out."""
+
+    class Ordered(Paged):
+        def answer(self, window: Window, *cursor: object) -> Page:
+            found = self.inside(window) if newest_first else self.inside(window)[::-1]
+            start = 0 if not cursor else int(str(cursor[0]))
+            more = start + 3 < len(found) + (3 if last_page == "empty" else 0)
+            return Page(found[start : start + 3], start + 3 if more else None, newest_first=newest_first)
+
+    source = Ordered()
+    series = ana.series(NAME, max_entries=5)
+    answer = series.fetch(at(0), at(8), source)
+    assert answer.coverage != "full"
+    assert held_or_missing(series, source, at(0), at(8)) == []
+
+
+def test_what_was_evicted_by_others_between_two_pages_is_not_claimed(ana: perdure.Memory) -> None:
+    """B-12: nor what another merge pushed out meanwhile."""
+    series = ana.series(NAME, max_entries=8)
+
+    def crowd_out(_: Window) -> None:
+        if len(source.asked) == 3:
+            series.merge([{"id": f"new{number}", "timestamp": at(30 + number).isoformat()} for number in range(4)])
+
+    source = Paged(crowd_out)
+    answer = series.fetch(at(0), at(4), source)
+    assert held_or_missing(series, source, at(0), at(4)) == []
+    assert answer.coverage != "full"
+
+
+def test_what_was_cleaned_up_between_two_pages_is_not_claimed(ana: perdure.Memory, clock: StoppedClock) -> None:
+    """B-13: nor what a cleanup took away meanwhile."""
+    series = ana.series(NAME)
+    clock.set(at(8))
+
+    def clean_up(_: Window) -> None:
+        if len(source.asked) == 3:
+            assert series.cleanup(5 / 24).removed > 0
+
+    class OldestFirst(Paged):
+        def inside(self, window: Window) -> list[dict[str, Any]]:
+            return super().inside(window)[::-1]
+
+    source = OldestFirst(clean_up)
+    series.fetch(at(0), at(8), source)
+    assert held_or_missing(series, source, at(0), at(8)) == []
+
+
 def test_a_cursor_may_be_anything_but_none(ana: perdure.Memory) -> None:
     seen: list[object] = []
 

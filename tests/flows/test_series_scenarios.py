@@ -1179,6 +1179,23 @@ def test_exports_hold_every_entry(ana: perdure.Memory) -> None:
         list(series.export("xml"))
 
 
+def test_more_than_a_page_of_everything(ana: perdure.Memory) -> None:
+    """B-11, S0-61: what is read or removed in pages is read and removed whole."""
+    series = ana.series("many")
+    series.configure(max_entries=None)
+    kudos = [kudo(f"{number:05}", TEN - timedelta(minutes=number + 1), parity=number % 2) for number in range(6_100)]
+    series.merge(kudos, window=(TEN - timedelta(minutes=6_100), TEN))
+    assert sum(series.per("hour").values()) == sum(series.group("parity").values()) == 6_100
+    assert ids(series.entries()) == [one["id"] for one in reversed(kudos)]
+    assert len(list(series.export("csv"))) == 6_101
+    series.configure(max_entries=40)
+    done = series.merge([])
+    assert (done.evicted, done.total_count, series.count()) == (6_060, 40, 40)
+    assert ids(series.entries()) == [one["id"] for one in reversed(kudos[:40])]
+    assert series.query(TEN - timedelta(minutes=40), TEN).coverage == "full"
+    assert series.query(TEN - timedelta(minutes=41), TEN).coverage == "partial"
+
+
 # -- whose
 
 

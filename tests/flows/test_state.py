@@ -451,6 +451,18 @@ def test_a_lower_bound_on_listings_loses_no_key(backend) -> None:  # type: ignor
     assert ana.state.keys() == []
 
 
+def test_more_keys_than_are_read_at_once(ana: perdure.Memory) -> None:
+    """All keys are all keys, and a search looks at every one of them."""
+    keys = [f"{letter}{number:03}" for letter in "abc" for number in range(400)]
+    for key in keys:
+        ana.state.save(key, 1)
+    assert ana.state.keys() == keys
+    assert ana.state.search("*99").matches == tuple(key for key in keys if key.endswith("99"))
+    assert ana.state.search("b*", limit=400).truncated is False
+    assert ana.state.search("b*", limit=399).truncated is True
+    assert ana.state.clear() == 1_200
+
+
 # -- whose
 
 

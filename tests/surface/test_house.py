@@ -26,7 +26,7 @@ MAY_IMPORT = {
     "aio": {"domain", "ports", "services", "settings", "handles", "app"},
     "interfaces": {"", "domain", "ports", "services", "settings", "handles", "app", "aio", "interfaces"},
     "testing": {"domain", "ports", "engine", "services", "testing"},
-    "__init__": {"app", "domain", "handles", "settings"},
+    "__init__": {"app", "domain", "handles", "services", "settings"},
 }
 PURE = {"domain", "engine"}
 FORBIDDEN_IN_PURE = {

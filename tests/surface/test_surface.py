@@ -20,7 +20,7 @@ from perdure.handles.tools import Tools
 
 NAMES = [
     "Conflict", "Corrupt", "Engine", "InvalidInput", "LimitExceeded", "Limits", "Memory", "Message", "NewMessage", "NotFound",
-    "PerdureError", "Session", "Settings", "ToolCall", "Unavailable", "Unsupported", "open", "restore",
+    "Page", "PerdureError", "QueryOptions", "Session", "Settings", "ToolCall", "Unavailable", "Unsupported", "Window", "open", "restore",
 ]  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from perdure.domain.scope import Address, MessageId, Scope, SessionId
 from perdure.domain.tally import Tally, extended
 from perdure.domain.text import check_id, check_json, encode_json
 from perdure.domain.times import check_instant, from_us, to_us
-from perdure.engine.tokens import estimate_tokens
+from perdure.engine.tokens import _PIECES, estimate_tokens
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**30), 10**30) | st.floats(allow_nan=False, allow_infinity=False)
@@ -140,6 +140,11 @@ def test_bounds_are_the_open_interval_the_query_means(a: int, b: int, c: int, d:
 def test_token_estimates_are_of_the_right_size_in_any_script(text: str, low: int, high: int) -> None:
     """X-39: not characters divided by four."""
     assert low <= estimate_tokens(text) <= high
+
+
+@given(st.text(st.characters(max_codepoint=127)))
+def test_the_fast_way_to_estimate_ascii_counts_the_same(text: str) -> None:
+    assert estimate_tokens(text) == len(_PIECES.findall(text))
 
 
 @given(st.text(), st.text())

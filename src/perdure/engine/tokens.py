@@ -18,4 +18,7 @@ _PIECES = re.compile(
 
 def estimate_tokens(text: str) -> int:
     """About as many tokens as `cl100k` counts in chat text; 0 for blank text."""
-    return len(_PIECES.findall(text))
+    if not text.isascii():
+        return len(_PIECES.findall(text))
+    # The same count, faster: most words of most texts are plain, and for those the length tells.
+    return sum((len(word) + 7) // 8 if word.isalpha() else len(_PIECES.findall(word)) for word in text.split())

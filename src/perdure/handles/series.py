@@ -13,7 +13,7 @@ from perdure.domain.series import CoveredWindow, Entry, FetchRecord, Infer, Merg
 from perdure.domain.spans import Span
 from perdure.domain.text import Json
 from perdure.engine.instants import instant_us, zone_named
-from perdure.services.aggregates import Aggregates, Period, as_csv, as_jsonl, flat
+from perdure.services.aggregates import Aggregates, Period, as_csv, as_jsonl, flat, frame
 from perdure.services.readthrough import Fetcher, FetchOptions, ReadThrough, Window
 from perdure.services.render import answer_dict
 from perdure.services.series import Cleanup, QueryOptions, SeriesService
@@ -214,9 +214,20 @@ class SeriesHandle:
         return writers[format](self.entries(start, end))
 
     def rows(self, start: object = None, end: object = None) -> list[dict[str, Json]]:
-        """All entries in the range as objects: `pandas.DataFrame(rows)`, `polars.DataFrame(rows)` and
-        `pyarrow.Table.from_pylist(rows)` take them as they are."""
+        """All entries in the range as objects, with `_id`, `_at`, `_first_seen` and `_last_seen` beside their own fields."""
         return [flat(entry) for entry in self.entries(start, end)]
+
+    def to_pandas(self, start: object = None, end: object = None) -> Any:
+        """The same as a `pandas.DataFrame`; `Unsupported` if pandas is not installed."""
+        return frame("pandas", self.rows(start, end))
+
+    def to_polars(self, start: object = None, end: object = None) -> Any:
+        """The same as a `polars.DataFrame`; `Unsupported` if polars is not installed."""
+        return frame("polars", self.rows(start, end))
+
+    def to_arrow(self, start: object = None, end: object = None) -> Any:
+        """The same as a `pyarrow.Table`; `Unsupported` if pyarrow is not installed."""
+        return frame("pyarrow", self.rows(start, end))
 
     def _span(self, window: tuple[object, object]) -> Span:
         held = self._do.series.find(self._owner, self.name)

@@ -8,9 +8,10 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
-from typing import Literal
+from importlib import import_module
+from typing import Any, Literal
 
-from perdure.domain.errors import InvalidInput
+from perdure.domain.errors import InvalidInput, Unsupported
 from perdure.domain.scope import Owner
 from perdure.domain.series import Entry, EntryQuery, SeriesSpec
 from perdure.domain.text import Json
@@ -23,6 +24,7 @@ Period = Literal["hour", "day", "week"]
 PERIODS = ("hour", "day", "week")
 PAGE = 2_000
 GROUPS_MAX = 100_000
+SEEN = ("_id", "_at", "_first_seen", "_last_seen")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +120,28 @@ def flat(entry: Entry) -> dict[str, Json]:
         "_first_seen": from_us(entry.first_seen_us).isoformat(),
         "_last_seen": from_us(entry.last_seen_us).isoformat(),
     }
+
+
+def frame(library: str, rows: list[dict[str, Json]]) -> Any:
+    """The rows as a table of another library, with instants as timestamps. Its type is that library's affair."""
+    try:
+        module = import_module(library)
+    except ImportError:
+        raise Unsupported(f"`{library}` is not installed; install it with: pip install {library}") from None
+    columns = list(dict.fromkeys(name for row in rows for name in row)) or list(SEEN)
+    by_column = {name: [_instant(name, row.get(name)) for row in rows] for name in columns}
+    if library == "pandas":
+        return module.DataFrame(by_column)
+    if library == "polars":
+        return module.DataFrame(by_column, strict=False)
+    return module.table(by_column)
+
+
+def _instant(name: str, value: Json) -> Json:
+    if name in SEEN[1:] and value is not None:
+        return datetime.fromisoformat(value)
+    # A table has one type per column; what nests stays readable as JSON text.
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value
 
 
 def _cell(value: Json) -> Json:
