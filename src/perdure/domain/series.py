@@ -132,6 +132,7 @@ class SeriesAnswer:
     failures: tuple[str, ...] = ()
     """Of a read-through: which windows could not be fetched, and why."""
     fetches: int = 0
+    """How many windows were asked of the source for this answer, failures included; each may have had several pages."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,7 +63,13 @@ def check_json(value: object, what: str) -> None:
 
 def same_json(one: Json, other: Json) -> bool:
     """Whether two values are the same JSON. To Python, 1, 1.0 and True are equal; to JSON they are not."""
-    return bool(one == other) and json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same_json(item, other[key]) for key, item in one.items())
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(same_json, one, other))
+    return bool(one == other)
 
 
 def _is_json(value: object, depth: int) -> bool:

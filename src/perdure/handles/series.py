@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from perdure.domain.errors import InvalidInput
@@ -19,7 +20,6 @@ from perdure.services.render import answer_dict
 from perdure.services.series import Cleanup, QueryOptions, SeriesService
 
 if TYPE_CHECKING:
-    from datetime import datetime
     from typing import Unpack
 
 
@@ -158,11 +158,11 @@ class SeriesHandle:
     ) -> SeriesAnswer:
         """Entries in the range, both ends included, newest first, and what is covered of it."""
         chosen = options if options is not None else QueryOptions(limit, page)
-        return self._do.series.query(self._owner, self.name, start, end, chosen, self._rules)
+        return self._do.series.query(self._owner, self.name, start, end, chosen, stated=self._rules)
 
     def gaps(self, start: object, end: object) -> tuple[Span, ...]:
         """What would have to be fetched to cover the range."""
-        return self.query(start, end, limit=1).gaps
+        return self._do.series.gaps(self._owner, self.name, start, end)
 
     def windows(self, start: object, end: object) -> Sequence[CoveredWindow]:
         """What the ledger holds of the range, and when it was fetched."""
@@ -230,8 +230,11 @@ class SeriesHandle:
         return frame("pyarrow", self.rows(start, end))
 
     def _span(self, window: tuple[object, object]) -> Span:
-        held = self._do.series.find(self._owner, self.name)
-        zone = zone_named(held.spec.zone if held is not None else self._rules.get("zone", "UTC"))
+        zone = zone_named(self._rules.get("zone", "UTC"))
+        if not all(isinstance(edge, datetime) and edge.tzinfo is not None for edge in window):
+            # Only a time without a zone needs to know what the series says of such.
+            held = self._do.series.find(self._owner, self.name)
+            zone = zone if held is None else zone_named(held.spec.zone)
         start, end = instant_us(window[0], zone, "`window_start`"), instant_us(window[1], zone, "`window_end`")
         if start >= end:
             raise InvalidInput("the window ends no later than it starts; give its start, then its end")

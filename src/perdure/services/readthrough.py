@@ -148,7 +148,7 @@ class ReadThrough:
                 pause.wait(POLL_S)
             else:
                 break
-        answer = self.series.query(owner, name, *ends, asked)
+        answer = self.series.query(owner, name, *ends, asked, now_us=now_us)
         told = [f"{span.start.isoformat()} to {span.end.isoformat()}: {why}" for span, why in failures.items()]
         return replace(answer, fetches=len(tried), failures=(*told, *rejected))
 
@@ -185,7 +185,7 @@ class ReadThrough:
     def _fetch_one(self, owner: Owner, name: str, span: Span, fetcher: Fetcher, holder: str, lease_s: float) -> list[str]:
         """Fetch one window, page by page. Entries are kept as they come; the window is credited once it is whole.
 
-        Entries that cannot be stored are named in the answer; asking again would bring the same ones.
+        Tells which entries cannot be stored; asking again would bring the same ones.
         """
         rejected: list[str] = []
         window = Window(span.start, span.end)

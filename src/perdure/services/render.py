@@ -39,7 +39,7 @@ def answer_dict(answer: SeriesAnswer) -> dict[str, Json]:
         },
         "next_page": answer.next_page,
         "truncated": answer.next_page is not None,
-        "api_calls": answer.fetches,
+        "fetches": answer.fetches,
         "failures": list(answer.failures),
     }
 

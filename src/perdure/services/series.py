@@ -143,7 +143,7 @@ class SeriesService:
         def work(tx: Tx) -> MergeResult:
             series = self._held_or_new(tx, name, stated, now)
             if series.last_request == fetch.request:
-                return merge_result(series.last_result)  # done before; only the answer was lost
+                return merge_result(series, len(batch))  # done before; only the answer was lost
             good, bad = sightings(batch, series.spec, zone_named(series.spec.zone), bytes_max=self.limits.entry_bytes_max)
             if strict and bad:
                 return MergeResult(False, 0, 0, 0, tuple(bad), series.count)
@@ -155,7 +155,7 @@ class SeriesService:
             _credit(tx, name, fetch, [one.at_us for one in good], now_us)
             series, evicted = _evict(tx, series)
             done = MergeResult(True, plan.added, plan.duplicates, plan.updated, tuple(bad), series.count, evicted)
-            tx.series.put(replace(series, last_request=fetch.request, last_result=merge_text(done)))
+            tx.series.put(replace(series, last_request=fetch.request, last_result=merge_text(done, len(batch))))
             return done
 
         return self.store.write(owner, work)
@@ -200,20 +200,35 @@ class SeriesService:
         start: object,
         end: object,
         options: QueryOptions,
+        *,
         stated: Mapping[str, Any] | None = None,
+        now_us: int | None = None,
     ) -> SeriesAnswer:
         """Entries between two instants, both included, and what is covered of them."""
         check_name(name)
         most = min(ENTRIES_PER_ANSWER, self.limits.page_rows_max) if options.limit is None else self.limits.page(options.limit)
         if options.coverage not in COVERAGE_RULES:
             raise InvalidInput(f"`coverage` = {options.coverage!r:.40} is unknown; use one of {', '.join(COVERAGE_RULES)}")
-        now_us = to_us(self.clock.now())
+        moment = to_us(self.clock.now()) if now_us is None else now_us
 
         def work(view: View) -> SeriesAnswer:
             series = view.series.find(name)
             if series is not None:
                 _check_agreement(series, stated or {})
-            return _answer(view, name, series, (start, end), replace(options, limit=most), now_us)
+            return _answer(view, name, series, (start, end), replace(options, limit=most), moment)
+
+        return self.store.read(owner, work)
+
+    def gaps(self, owner: Owner, name: str, start: object, end: object) -> tuple[Span, ...]:
+        """What would have to be fetched to cover the range. Entries are not looked at."""
+        check_name(name)
+        now_us = to_us(self.clock.now())
+
+        def work(view: View) -> tuple[Span, ...]:
+            series = view.series.find(name)
+            spec = SeriesSpec() if series is None else series.spec
+            *_, wanted = wanted_span(start, end, zone_named(spec.zone))
+            return judge(wanted, view.series.windows(name, wanted), spec, now_us, view.series.last_window(name)).gaps
 
         return self.store.read(owner, work)
 
@@ -244,14 +259,19 @@ class SeriesService:
         return self.store.read(owner, lambda view: view.series.history(name, entry_id, limit=rows))
 
 
-def merge_text(done: MergeResult) -> str:
+def merge_text(done: MergeResult, size: int) -> str:
     """A merge's answer as it is kept, so that a repeated request gets it again. Of many rejections the first are kept."""
     rejected = [[one.index, one.reason] for one in done.rejected[:REJECTED_KEPT]]
-    return json.dumps([done.added, done.duplicates, done.updated, rejected, done.total_count, done.evicted])
+    return json.dumps([size, done.added, done.duplicates, done.updated, rejected, done.total_count, done.evicted])
 
 
-def merge_result(text: str) -> MergeResult:
-    added, duplicates, updated, rejected, total, evicted = json.loads(text)
+def merge_result(series: Series, size: int) -> MergeResult:
+    """The kept answer. A batch of another size under the same id is another merge, and would be lost."""
+    held_size, added, duplicates, updated, rejected, total, evicted = json.loads(series.last_result)
+    if held_size != size:
+        raise Conflict(
+            f"request {series.last_request!r:.80} has merged {held_size} entries, not {size}; give each merge its own id"
+        )
     return MergeResult(True, added, duplicates, updated, tuple(Rejected(*one) for one in rejected), total, evicted)
 
 
@@ -312,7 +332,9 @@ def _answer(
     limit = options.limit or ENTRIES_PER_ANSWER
     query = EntryQuery(name, start_us, end_us, limit + 1, _cursor(options.page), by_first_seen=options.by_first_seen)
     entries = view.series.entries(query)
-    count = view.series.count(name, start_us, end_us, by_first_seen=options.by_first_seen)
+    count = len(entries)
+    if count > limit or options.page is not None:
+        count = view.series.count(name, start_us, end_us, by_first_seen=options.by_first_seen)
     oldest, newest = view.series.extremes(name)
     windows = view.series.windows(name, wanted)
     if options.coverage == "ledger":
