@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 
 import perdure
 from perdure import Conflict, InvalidInput, LimitExceeded, NotFound
+from perdure.domain.state import Revision
 from perdure.testing import FailingStore, StoppedClock
 
 NINE = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
@@ -451,16 +452,19 @@ def test_a_lower_bound_on_listings_loses_no_key(backend) -> None:  # type: ignor
     assert ana.state.keys() == []
 
 
-def test_more_keys_than_are_read_at_once(ana: perdure.Memory) -> None:
+def test_more_keys_than_are_read_at_once(engine: perdure.Engine) -> None:
     """All keys are all keys, and a search looks at every one of them."""
+    ana = engine.memory("ana")
     keys = [f"{letter}{number:03}" for letter in "abc" for number in range(400)]
-    for key in keys:
-        ana.state.save(key, 1)
+
+    def fill(tx: Any) -> None:
+        for key in keys:
+            tx.state.put(Revision(key, 1, "1", NINE), keep=1)
+
+    engine._store.write(ana.scope.owner, fill)
     assert ana.state.keys() == keys
     assert ana.state.search("*99").matches == tuple(key for key in keys if key.endswith("99"))
-    assert ana.state.search("b*", limit=400).truncated is False
-    assert ana.state.search("b*", limit=399).truncated is True
-    assert ana.state.clear() == 1_200
+    assert (ana.state.search("b*", limit=400).truncated, ana.state.search("b*", limit=399).truncated) == (False, True)
 
 
 # -- whose
@@ -631,6 +635,15 @@ def test_whatever_a_model_sends_comes_back_as_an_answer(ana: perdure.Memory, cal
     if not answer["success"] and not answer.get("rejected"):
         assert answer["error"]
         assert answer["remedy"]
+
+
+@pytest.mark.parametrize("told", ["false", "False", "no", 0, "", None, [], {}])
+def test_an_answer_that_a_model_calls_incomplete_proves_nothing(ana: perdure.Memory, told: Any) -> None:
+    """X-2: `complete` is a boolean. What else a model writes there is refused or understood, never taken for true."""
+    window = {"window_start": "2025-10-01T00:00:00Z", "window_end": "2025-10-02T00:00:00Z"}
+    ana.tools.call_tool("mergeTimeseriesState", {"key": "s", "entries": [], **window, "complete": told})
+    answer = ana.tools.query_timeseries_state("s", *window.values())
+    assert (answer["coverage"], answer["needs_api_call"]) == ("none", True)
 
 
 # -- read-only registries

@@ -89,6 +89,8 @@ TABLES: dict[str, Table] = {
             "fetched",
             "duplicates",
             "removed",
+            "trims",
+            "floor_us",
             "last_request",
             "last_result",
         ),
@@ -341,7 +343,7 @@ def series_row(owner: Owner, series: Series) -> AnyRow:
     return (
         owner.space, owner.user, series.name, dump(asdict(series.spec)), to_us(series.accumulated_since),
         to_us(series.last_updated), series.count, series.api_calls, series.fetched, series.duplicates, series.removed,
-        series.last_request, series.last_result,
+        series.trims, series.floor_us, series.last_request, series.last_result,
     )  # fmt: skip
 
 

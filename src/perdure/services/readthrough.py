@@ -98,6 +98,18 @@ class _Turn:
 
     mine: Span | None
     others: bool
+    trims: int = 0
+    """How often the series was trimmed before this turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Fetch:
+    """One window being fetched: under whose lease, how long that lasts, and the series' `trims` when it began."""
+
+    span: Span
+    holder: str
+    lease_us: int
+    trims: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +150,8 @@ class ReadThrough:
             if turn.mine is not None:
                 tried.append(turn.mine)
                 try:
-                    rejected += self._fetch_one(owner, name, turn.mine, fetcher, holder, options.lease_s)
+                    one = _Fetch(turn.mine, holder, seconds_us(options.lease_s), turn.trims)
+                    rejected += self._fetch_one(owner, name, one, fetcher)
                 except Exception as error:  # noqa: BLE001 - the plugin edge: a fetcher is the caller's code
                     failures[turn.mine] = _why(error)
                 finally:
@@ -173,7 +186,7 @@ class ReadThrough:
             for span in requests:
                 if not tx.series.leases(name, span, now_us):
                     tx.series.put_lease(name, FetchLease(span, holder, now_us + seconds_us(options.lease_s)))
-                    return _Turn(span, others=False)
+                    return _Turn(span, others=False, trims=held.trims)
             return _Turn(None, others=bool(requests))
 
         return self.store.write(owner, work)
@@ -182,12 +195,13 @@ class ReadThrough:
         now_us = self._now_us()
         self.store.write(owner, lambda tx: tx.series.drop_leases(name, holder, now_us))
 
-    def _fetch_one(self, owner: Owner, name: str, span: Span, fetcher: Fetcher, holder: str, lease_s: float) -> list[str]:
+    def _fetch_one(self, owner: Owner, name: str, one: _Fetch, fetcher: Fetcher) -> list[str]:
         """Fetch one window, page by page. Entries are kept as they come; the window is credited once it is whole.
 
         Tells which entries cannot be stored; asking again would bring the same ones.
         """
         rejected: list[str] = []
+        span = one.span
         window = Window(span.start, span.end)
         asked_us = self._now_us()
         cursor: object | None = None
@@ -195,20 +209,27 @@ class ReadThrough:
             page = _page(fetcher(window) if number == 0 else fetcher(window, cursor))
             last = page.next_cursor is None
             record = FetchRecord(
-                window=span if last else None, complete=page.complete, newest_first=page.newest_first, fetched_us=asked_us
+                window=span if last else None,
+                complete=page.complete,
+                newest_first=page.newest_first,
+                fetched_us=asked_us,
+                trims=one.trims,
             )
             done = self.series.merge(owner, name, page.entries, fetch=record, stated={})
             rejected += [
-                f"entry {one.index} since {span.start.isoformat()}: {one.reason}" for one in done.rejected[:REJECTED_TOLD]
+                f"entry {bad.index} since {span.start.isoformat()}: {bad.reason}" for bad in done.rejected[:REJECTED_TOLD]
             ]
             if last:
                 return rejected
             cursor = page.next_cursor
-            lease = FetchLease(span, holder, self._now_us() + seconds_us(lease_s))
-            self.store.write(owner, lambda tx, lease=lease: tx.series.put_lease(name, lease))  # type: ignore[misc]
+            self._prolong(owner, name, one)
         raise LimitExceeded(
             f"the source gave more than {PAGES_MAX} pages for one window; ask for shorter windows with `longest_s`"
         )
+
+    def _prolong(self, owner: Owner, name: str, one: _Fetch) -> None:
+        lease = FetchLease(one.span, one.holder, self._now_us() + one.lease_us)
+        self.store.write(owner, lambda tx: tx.series.put_lease(name, lease))
 
     def _now_us(self) -> int:
         return to_us(self.series.clock.now())

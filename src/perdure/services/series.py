@@ -25,7 +25,7 @@ from perdure.domain.series import (
     SeriesAnswer,
     SeriesSpec,
 )
-from perdure.domain.spans import Span
+from perdure.domain.spans import Span, span_or_none
 from perdure.domain.text import check_id
 from perdure.domain.times import from_us, to_us
 from perdure.engine.coverage import in_words, judge, judge_by_entries, proven, recorded
@@ -152,7 +152,7 @@ class SeriesService:
             series = self._book(series, plan, fetch, now)
             tx.series.put_entries(name, plan.entries)
             tx.series.add_past(name, plan.past, seen_us=now_us)
-            _credit(tx, name, fetch, [one.at_us for one in good], now_us)
+            _credit(tx, series, fetch, [one.at_us for one in good], now_us)
             series, evicted = _evict(tx, series)
             done = MergeResult(True, plan.added, plan.duplicates, plan.updated, tuple(bad), series.count, evicted)
             tx.series.put(replace(series, last_request=fetch.request, last_result=merge_text(done, len(batch))))
@@ -247,7 +247,7 @@ class SeriesService:
             _check_agreement(series, stated or {})
             removed = tx.series.remove_before(name, to_us(cutoff))
             tx.series.trim_windows(name, to_us(cutoff))
-            series = replace(series, count=series.count - removed, removed=series.removed + removed)
+            series = _trimmed(series, removed, to_us(cutoff))
             tx.series.put(series)
             return Cleanup(True, removed, series.count, cutoff)
 
@@ -288,8 +288,12 @@ def _check_agreement(held: Series, stated: Mapping[str, Any]) -> None:
         )
 
 
-def _credit(tx: Tx, name: str, fetch: FetchRecord, instants: Sequence[int], now_us: int) -> None:
+def _credit(tx: Tx, series: Series, fetch: FetchRecord, instants: Sequence[int], now_us: int) -> None:
+    name = series.name
     span = proven(fetch, instants, now_us)
+    if span is not None and fetch.trims not in (None, series.trims):
+        # Entries of earlier pages may have been removed since they came.
+        span = span_or_none(max(span.start_us, series.floor_us), span.end_us)
     if span is not None:
         touching = [
             window
@@ -308,7 +312,17 @@ def _evict(tx: Tx, series: Series) -> tuple[Series, int]:
     newest_gone = tx.series.remove_oldest(series.name, over)
     if newest_gone is not None:
         tx.series.trim_windows(series.name, newest_gone + 1)
-    return replace(series, count=series.count - over, removed=series.removed + over), over
+    return _trimmed(series, over, series.floor_us if newest_gone is None else newest_gone + 1), over
+
+
+def _trimmed(series: Series, removed: int, floor_us: int) -> Series:
+    return replace(
+        series,
+        count=series.count - removed,
+        removed=series.removed + removed,
+        trims=series.trims + 1,
+        floor_us=max(series.floor_us, floor_us),
+    )
 
 
 def wanted_span(start: object, end: object, zone: tzinfo) -> tuple[int, int, Span]:

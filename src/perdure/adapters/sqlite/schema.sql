@@ -163,6 +163,8 @@ CREATE TABLE series (
     fetched INTEGER NOT NULL,
     duplicates INTEGER NOT NULL,
     removed INTEGER NOT NULL,
+    trims INTEGER NOT NULL,
+    floor_us INTEGER NOT NULL,
     last_request TEXT NOT NULL,
     last_result TEXT NOT NULL,
     PRIMARY KEY (space, user_id, series)

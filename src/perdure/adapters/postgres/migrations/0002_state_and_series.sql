@@ -37,6 +37,8 @@ CREATE TABLE series (
     fetched bigint NOT NULL,
     duplicates bigint NOT NULL,
     removed bigint NOT NULL,
+    trims bigint NOT NULL,
+    floor_us bigint NOT NULL,
     last_request text COLLATE "C" NOT NULL,
     last_result text COLLATE "C" NOT NULL,
     PRIMARY KEY (space, user_id, series)

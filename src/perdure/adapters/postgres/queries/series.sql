@@ -10,11 +10,11 @@ SELECT * FROM series WHERE space = %s AND user_id = %s AND series = %s FOR NO KE
 SELECT * FROM series WHERE space = %s AND user_id = %s AND series > %s ORDER BY series LIMIT %s;
 
 -- name: insert_series
-INSERT INTO series VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s);
+INSERT INTO series VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s);
 
 -- name: update_series
 UPDATE series SET spec = %s, last_updated_us = %s, entries = %s, api_calls = %s, fetched = %s, duplicates = %s,
-    removed = %s, last_request = %s, last_result = %s
+    removed = %s, trims = %s, floor_us = %s, last_request = %s, last_result = %s
 WHERE space = %s AND user_id = %s AND series = %s;
 
 -- name: entries_descending

@@ -7,11 +7,11 @@ SELECT * FROM series WHERE space = ?1 AND user_id = ?2 AND series = ?3;
 SELECT * FROM series WHERE space = ?1 AND user_id = ?2 AND series > ?3 ORDER BY series LIMIT ?4;
 
 -- name: insert_series
-INSERT INTO series VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+INSERT INTO series VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: update_series
 UPDATE series SET spec = ?, last_updated_us = ?, entries = ?, api_calls = ?, fetched = ?, duplicates = ?,
-    removed = ?, last_request = ?, last_result = ?
+    removed = ?, trims = ?, floor_us = ?, last_request = ?, last_result = ?
 WHERE space = ? AND user_id = ? AND series = ?;
 
 -- name: entries_descending
