@@ -530,6 +530,19 @@ def test_what_was_cleaned_up_between_two_pages_is_not_claimed(ana: perdure.Memor
     assert held_or_missing(series, source, at(0), at(8)) == []
 
 
+def test_what_was_removed_with_the_series_between_two_pages_is_not_claimed(ana: perdure.Memory) -> None:
+    """X-1: nor what went with the whole series."""
+    series = ana.series(NAME)
+
+    def remove(_: Window) -> None:
+        if len(source.asked) == 3:
+            assert series.remove() == 6
+
+    source = Paged(remove)
+    series.fetch(at(0), at(4), source)
+    assert held_or_missing(series, source, at(0), at(4)) == []
+
+
 def test_a_cursor_may_be_anything_but_none(ana: perdure.Memory) -> None:
     seen: list[object] = []
 

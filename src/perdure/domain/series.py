@@ -54,6 +54,8 @@ class Series:
     """How often entries were evicted or cleaned up, and below which instant at the most: a fetch of several pages that was
     under way meanwhile must not claim that time."""
     floor_us: int = -(2**62)
+    incarnation: str = ""
+    """Another one each time the series is made anew after it was removed."""
     last_request: str = ""
     """The latest merge and its answer as JSON: repeating it changes nothing and answers the same."""
     last_result: str = ""
@@ -151,8 +153,8 @@ class FetchRecord:
     api_calls: int = 1
     fetched_us: int = 0
     request: str = ""
-    trims: int | None = None
-    """The series' `trims` when the first page was asked for; None if this is the only one."""
+    began: tuple[str, int] | None = None
+    """The series' incarnation and `trims` when the first page was asked for; None if this is the only one."""
 
 
 @dataclass(frozen=True, slots=True)

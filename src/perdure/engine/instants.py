@@ -36,13 +36,24 @@ def instant_us(value: object, zone: tzinfo, what: str) -> int:
         return _from_number(float(value), value, what)
     if isinstance(value, str):
         text = value.strip()
-        if _NUMBER.fullmatch(text):
+        if _NUMBER.fullmatch(text) and not _is_date(text):
             return _from_number(float(text), text, what)
         try:
             return _in_calendar(datetime.fromisoformat(text), zone, what)
         except ValueError:
             pass
     raise InvalidInput(f"{what} = {value!r:.60} is not a time; use ISO 8601 (2026-01-31T09:30:00Z) or unix seconds")
+
+
+def _is_date(text: str) -> bool:
+    """Eight digits that make a date are one, 20260131: as unix seconds they would lie in the early seventies."""
+    if len(text) != 8 or not text.isdecimal():
+        return False
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _from_number(number: float, given: object, what: str) -> int:

@@ -211,7 +211,7 @@ class SeriesHandle:
         writers = {"jsonl": as_jsonl, "csv": as_csv}
         if format not in writers:
             raise InvalidInput(f"`format` = {format!r:.40} is unknown; use one of {', '.join(writers)}")
-        return writers[format](self.entries(start, end))
+        return writers[format](lambda: self.entries(start, end))
 
     def rows(self, start: object = None, end: object = None) -> list[dict[str, Json]]:
         """All entries in the range as objects, with `_id`, `_at`, `_first_seen` and `_last_seen` beside their own fields."""

@@ -21,6 +21,7 @@ from perdure.services.series import QueryOptions
 Permission = Literal["read", "write"]
 Result = dict[str, Json]
 ID_FIELD, TIMESTAMP_FIELD = "id", "timestamp"
+TIME = ["string", "number"]
 PREVIEW = {"type": "boolean", "description": "Also give the first 100 characters of each value. Default false."}
 
 
@@ -102,6 +103,11 @@ class Tools:
         if unknown or missing:
             what = f"does not take `{unknown[0]!s:.60}`" if unknown else f"needs `{missing[0]}`"
             return _failed(InvalidInput(f"tool {name} {what}; it takes {', '.join(schema['properties'])}"))
+        wrong = [one for one, value in given.items() if not _fits(value, schema["properties"][one])]
+        if wrong:
+            kinds = schema["properties"][wrong[0]]["type"]
+            told = kinds if isinstance(kinds, str) else " or ".join(kinds)
+            return _failed(InvalidInput(f"`{wrong[0]}` of {name} is a `{type(given[wrong[0]]).__name__}`; send a JSON {told}"))
         try:
             return tool.call(**given)
         except PerdureError as error:
@@ -229,7 +235,7 @@ class Tools:
 
     def _series_tools(self) -> list[Tool]:
         key = {"type": "string", "description": "The series, e.g. kudos_timeseries."}
-        start, end = ({"type": "string", "description": f"{edge} of the range, ISO 8601."} for edge in ("Start", "End"))
+        start, end = ({"type": TIME, "description": f"{edge} of the range, ISO 8601."} for edge in ("Start", "End"))
         stamp = {"type": "string", "description": "The field with the time. Default: the series' own."}
         return [
             Tool("mergeTimeseriesState",
@@ -240,8 +246,8 @@ class Tools:
                   "id_field": {"type": "string", "description": "The field with the id. Default: the series' own."},
                   "timestamp_field": stamp,
                   "id_template": {"type": "string", "description": "Makes ids, e.g. kudos_{activity_id}. Default none."},
-                  "window_start": {"type": "string", "description": "Start of what was asked for. Default unknown."},
-                  "window_end": {"type": "string", "description": "End of what was asked for. Default unknown."},
+                  "window_start": {"type": TIME, "description": "Start of what was asked for. Default unknown."},
+                  "window_end": {"type": TIME, "description": "End of what was asked for. Default unknown."},
                   "complete": {"type": "boolean", "description": "False if the API cut the answer off. Default true."}},
                  self._merge_tool),
             Tool("queryTimeseriesState",
@@ -254,6 +260,26 @@ class Tools:
             Tool("cleanupTimeseriesState", "Remove entries older than some days from a series.", "write",
                  {"key": key, "keep_days": {"type": "number", "description": "Default 90."}}, self._cleanup_tool),
         ]  # fmt: skip
+
+
+KINDS: Mapping[str, tuple[type, ...]] = {
+    "string": (str,),
+    "boolean": (bool,),
+    "integer": (int,),
+    "number": (int, float),
+    "array": (list, tuple),
+    "object": (dict,),
+}
+
+
+def _fits(value: Json, spec: Mapping[str, Json]) -> bool:
+    """Whether a parameter has a type its schema names. A model may send "false" for false, which would mean the opposite."""
+    kinds = spec.get("type")
+    if kinds is None:
+        return True
+    named = [kinds] if isinstance(kinds, str) else kinds
+    allowed = tuple(kind for one in named for kind in KINDS[one])
+    return isinstance(value, allowed) and (not isinstance(value, bool) or "boolean" in named)
 
 
 def _failed(error: PerdureError) -> Result:

@@ -91,6 +91,7 @@ TABLES: dict[str, Table] = {
             "removed",
             "trims",
             "floor_us",
+            "incarnation",
             "last_request",
             "last_result",
         ),
@@ -343,7 +344,7 @@ def series_row(owner: Owner, series: Series) -> AnyRow:
     return (
         owner.space, owner.user, series.name, dump(asdict(series.spec)), to_us(series.accumulated_since),
         to_us(series.last_updated), series.count, series.api_calls, series.fetched, series.duplicates, series.removed,
-        series.trims, series.floor_us, series.last_request, series.last_result,
+        series.trims, series.floor_us, series.incarnation, series.last_request, series.last_result,
     )  # fmt: skip
 
 

@@ -64,7 +64,7 @@ class SeriesTx(SeriesView, Protocol):
         """Insert, or replace by id."""
 
     def add_past(self, series: str, past: Iterable[tuple[str, int, Mapping[str, Json]]], *, seen_us: int) -> None:
-        """Keep bodies that lost: id, instant, body."""
+        """Keep bodies that lost: id, instant, body. One that is kept already is not kept twice."""
 
     def replace_windows(self, series: str, span: Span, windows: Iterable[CoveredWindow]) -> None:
         """Put `windows` in the place of all that overlap or touch the span."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from importlib import import_module
@@ -89,26 +89,24 @@ class Aggregates:
         return self.store.read(owner, lambda view: view.series.entries(query))
 
 
-def as_jsonl(entries: Iterator[Entry]) -> Iterator[str]:
+def as_jsonl(entries: Callable[[], Iterator[Entry]]) -> Iterator[str]:
     """One line of JSON per entry: the body with its id, instant and when it was seen."""
-    for entry in entries:
+    for entry in entries():
         yield json.dumps(flat(entry), ensure_ascii=False)
 
 
-def as_csv(entries: Iterator[Entry]) -> Iterator[str]:
-    """CSV lines with a heading. The columns are those of the first entries; what nests is JSON text."""
-    head = [entry for _, entry in zip(range(PAGE), entries, strict=False)]
-    columns = list(dict.fromkeys(name for entry in head for name in flat(entry)))
+def as_csv(entries: Callable[[], Iterator[Entry]]) -> Iterator[str]:
+    """CSV lines with a heading; what nests is JSON text. The entries are read twice: first for their columns."""
+    columns = list(dict.fromkeys(name for entry in entries() for name in flat(entry))) or list(SEEN)
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, columns, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     yield buffer.getvalue().removesuffix("\n")
-    for source in (iter(head), entries):
-        for entry in source:
-            buffer.seek(0)
-            buffer.truncate()
-            writer.writerow({name: _cell(value) for name, value in flat(entry).items()})
-            yield buffer.getvalue().removesuffix("\n")
+    for entry in entries():
+        buffer.seek(0)
+        buffer.truncate()
+        writer.writerow({name: _cell(value) for name, value in flat(entry).items()})
+        yield buffer.getvalue().removesuffix("\n")
 
 
 def flat(entry: Entry) -> dict[str, Json]:

@@ -98,18 +98,18 @@ class _Turn:
 
     mine: Span | None
     others: bool
-    trims: int = 0
-    """How often the series was trimmed before this turn."""
+    began: tuple[str, int] = ("", 0)
+    """The series' incarnation and `trims` at that moment."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Fetch:
-    """One window being fetched: under whose lease, how long that lasts, and the series' `trims` when it began."""
+    """One window being fetched: under whose lease, how long that lasts, and what the series was when it began."""
 
     span: Span
     holder: str
     lease_us: int
-    trims: int
+    began: tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ class ReadThrough:
             if turn.mine is not None:
                 tried.append(turn.mine)
                 try:
-                    one = _Fetch(turn.mine, holder, seconds_us(options.lease_s), turn.trims)
+                    one = _Fetch(turn.mine, holder, seconds_us(options.lease_s), turn.began)
                     rejected += self._fetch_one(owner, name, one, fetcher)
                 except Exception as error:  # noqa: BLE001 - the plugin edge: a fetcher is the caller's code
                     failures[turn.mine] = _why(error)
@@ -186,7 +186,7 @@ class ReadThrough:
             for span in requests:
                 if not tx.series.leases(name, span, now_us):
                     tx.series.put_lease(name, FetchLease(span, holder, now_us + seconds_us(options.lease_s)))
-                    return _Turn(span, others=False, trims=held.trims)
+                    return _Turn(span, others=False, began=(held.incarnation, held.trims))
             return _Turn(None, others=bool(requests))
 
         return self.store.write(owner, work)
@@ -213,7 +213,7 @@ class ReadThrough:
                 complete=page.complete,
                 newest_first=page.newest_first,
                 fetched_us=asked_us,
-                trims=one.trims,
+                began=one.began,
             )
             done = self.series.merge(owner, name, page.entries, fetch=record, stated={})
             rejected += [

@@ -102,7 +102,7 @@ class SeriesService:
             held = tx.series.find(name)
             spec = new_spec(changes, self.max_entries) if held is None else checked(replace(held.spec, **dict(changes)))
             if held is None:
-                series = Series(name, spec, now, now)
+                series = Series(name, spec, now, now, incarnation=self.clock.new_id())
                 tx.series.create(series)
             else:
                 series = replace(held, spec=spec)
@@ -141,14 +141,16 @@ class SeriesService:
         fetch = replace(fetch, fetched_us=fetch.fetched_us or now_us, request=request)
 
         def work(tx: Tx) -> MergeResult:
-            series = self._held_or_new(tx, name, stated, now)
+            held = tx.series.find(name)
+            series = self._agreed_or_new(held, name, stated, now)
             if series.last_request == fetch.request:
                 return merge_result(series, len(batch))  # done before; only the answer was lost
             good, bad = sightings(batch, series.spec, zone_named(series.spec.zone), bytes_max=self.limits.entry_bytes_max)
             if strict and bad:
                 return MergeResult(False, 0, 0, 0, tuple(bad), series.count)
-            held = tx.series.find_entries(name, list({one.id for one in good}))
-            plan = plan_merge(good, held, now_us)
+            if held is None:
+                tx.series.create(series)
+            plan = plan_merge(good, tx.series.find_entries(name, list({one.id for one in good})), now_us)
             series = self._book(series, plan, fetch, now)
             tx.series.put_entries(name, plan.entries)
             tx.series.add_past(name, plan.past, seen_us=now_us)
@@ -172,12 +174,9 @@ class SeriesService:
             batch.append(entry)
         return batch
 
-    def _held_or_new(self, tx: Tx, name: str, stated: Mapping[str, Any], now: datetime) -> Series:
-        held = tx.series.find(name)
+    def _agreed_or_new(self, held: Series | None, name: str, stated: Mapping[str, Any], now: datetime) -> Series:
         if held is None:
-            series = Series(name, new_spec(stated, self.max_entries), now, now)
-            tx.series.create(series)
-            return series
+            return Series(name, new_spec(stated, self.max_entries), now, now, incarnation=self.clock.new_id())
         _check_agreement(held, stated)
         return held
 
@@ -291,9 +290,10 @@ def _check_agreement(held: Series, stated: Mapping[str, Any]) -> None:
 def _credit(tx: Tx, series: Series, fetch: FetchRecord, instants: Sequence[int], now_us: int) -> None:
     name = series.name
     span = proven(fetch, instants, now_us)
-    if span is not None and fetch.trims not in (None, series.trims):
-        # Entries of earlier pages may have been removed since they came.
-        span = span_or_none(max(span.start_us, series.floor_us), span.end_us)
+    if span is not None and fetch.began not in (None, (series.incarnation, series.trims)):
+        # Entries of earlier pages may have been removed since they came, or the whole series was.
+        same = fetch.began is not None and fetch.began[0] == series.incarnation
+        span = span_or_none(max(span.start_us, series.floor_us), span.end_us) if same else None
     if span is not None:
         touching = [
             window

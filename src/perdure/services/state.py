@@ -78,7 +78,7 @@ class StateService:
         def work(view: View) -> Revision | None:
             return view.state.find(key) if revision is None else view.state.find_revision(key, revision)
 
-        if revision is not None and not 1 <= revision <= REVISION_MAX:
+        if revision is not None and not _is_revision(revision):
             return Loaded(key, found=False)
         held = self.store.read(owner, work)
         if held is None or held.body is None or (revision is None and not held.alive(now)):
@@ -118,7 +118,7 @@ class StateService:
         """Save the value of a past revision as the next one."""
         _check_key(key)
         past = None
-        if 1 <= revision <= REVISION_MAX:
+        if _is_revision(revision):
             past = self.store.read(owner, lambda view: view.state.find_revision(key, revision))
         if past is None or past.body is None:
             raise NotFound(f"key {key!r:.80} has no value at revision {revision}; `history` lists what there is")
@@ -145,6 +145,12 @@ class StateService:
             return numbered
 
         return self.store.write(owner, work)
+
+
+def _is_revision(number: int) -> bool:
+    if isinstance(number, bool) or not isinstance(number, int):
+        raise InvalidInput(f"`revision` = {number!r:.40} must be a whole number")
+    return 1 <= number <= REVISION_MAX
 
 
 def _check_key(key: str) -> None:

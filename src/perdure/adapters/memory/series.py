@@ -95,7 +95,10 @@ class MemorySeries:
 
     def add_past(self, series: str, past: Iterable[tuple[str, int, Mapping[str, Json]]], *, seen_us: int) -> None:
         for entry_id, at_us, body in past:
-            version = 1 + max((row[4] for row in self._held.of("series_past", series, entry_id)), default=0)
+            held = self._held.of("series_past", series, entry_id)
+            if any((row[5], row[6]) == (at_us, rows.dump(body)) for row in held):
+                continue
+            version = 1 + max((row[4] for row in held), default=0)
             self._held.put("series_past", (*self._prefix, series, entry_id, version, at_us, rows.dump(body), seen_us))
 
     def replace_windows(self, series: str, span: Span, windows: Iterable[CoveredWindow]) -> None:

@@ -165,6 +165,7 @@ CREATE TABLE series (
     removed INTEGER NOT NULL,
     trims INTEGER NOT NULL,
     floor_us INTEGER NOT NULL,
+    incarnation TEXT NOT NULL,
     last_request TEXT NOT NULL,
     last_result TEXT NOT NULL,
     PRIMARY KEY (space, user_id, series)

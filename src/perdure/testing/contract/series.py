@@ -93,6 +93,7 @@ class SeriesContract:
     def test_losing_bodies_are_numbered_and_listed_newest_first(self, store: Store) -> None:
         make(store, [an_entry("a", 1)])
         store.write(ANA, lambda tx: tx.series.add_past(S, [("a", 1, {"n": 1}), ("a", 2, {"n": 2})], seen_us=7))
+        store.write(ANA, lambda tx: tx.series.add_past(S, [("a", 1, {"n": 1})], seen_us=9))
         found = store.read(ANA, lambda view: view.series.history(S, "a", limit=5))
         assert [(one.version, one.at_us, one.body, one.seen_us) for one in found] == [(2, 2, {"n": 2}, 7), (1, 1, {"n": 1}, 7)]
 

@@ -39,6 +39,7 @@ CREATE TABLE series (
     removed bigint NOT NULL,
     trims bigint NOT NULL,
     floor_us bigint NOT NULL,
+    incarnation text COLLATE "C" NOT NULL,
     last_request text COLLATE "C" NOT NULL,
     last_result text COLLATE "C" NOT NULL,
     PRIMARY KEY (space, user_id, series)

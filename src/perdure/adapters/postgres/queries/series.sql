@@ -10,11 +10,11 @@ SELECT * FROM series WHERE space = %s AND user_id = %s AND series = %s FOR NO KE
 SELECT * FROM series WHERE space = %s AND user_id = %s AND series > %s ORDER BY series LIMIT %s;
 
 -- name: insert_series
-INSERT INTO series VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s);
+INSERT INTO series VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s);
 
 -- name: update_series
 UPDATE series SET spec = %s, last_updated_us = %s, entries = %s, api_calls = %s, fetched = %s, duplicates = %s,
-    removed = %s, trims = %s, floor_us = %s, last_request = %s, last_result = %s
+    removed = %s, trims = %s, floor_us = %s, incarnation = %s, last_request = %s, last_result = %s
 WHERE space = %s AND user_id = %s AND series = %s;
 
 -- name: entries_descending
@@ -76,7 +76,12 @@ SELECT g.space, g.user_id, g.series, g.id,
        1 + coalesce((SELECT max(p.version) FROM series_past AS p
                      WHERE p.space = g.space AND p.user_id = g.user_id AND p.series = g.series AND p.id = g.id), 0),
        g.at_us, g.body, g.seen_us
-FROM given AS g;
+FROM given AS g
+WHERE NOT EXISTS (
+    SELECT 1 FROM series_past AS p
+    WHERE p.space = g.space AND p.user_id = g.user_id AND p.series = g.series AND p.id = g.id
+      AND p.at_us = g.at_us AND p.body = g.body
+);
 
 -- name: list_past
 SELECT * FROM series_past WHERE space = %s AND user_id = %s AND series = %s AND id = %s ORDER BY version DESC LIMIT %s;

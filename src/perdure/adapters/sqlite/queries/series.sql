@@ -7,11 +7,11 @@ SELECT * FROM series WHERE space = ?1 AND user_id = ?2 AND series = ?3;
 SELECT * FROM series WHERE space = ?1 AND user_id = ?2 AND series > ?3 ORDER BY series LIMIT ?4;
 
 -- name: insert_series
-INSERT INTO series VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+INSERT INTO series VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: update_series
 UPDATE series SET spec = ?, last_updated_us = ?, entries = ?, api_calls = ?, fetched = ?, duplicates = ?,
-    removed = ?, trims = ?, floor_us = ?, last_request = ?, last_result = ?
+    removed = ?, trims = ?, floor_us = ?, incarnation = ?, last_request = ?, last_result = ?
 WHERE space = ? AND user_id = ? AND series = ?;
 
 -- name: entries_descending
@@ -68,7 +68,11 @@ ON CONFLICT (space, user_id, series, id) DO UPDATE SET
 INSERT INTO series_past
 SELECT ?1, ?2, ?3, ?4,
        1 + coalesce((SELECT max(version) FROM series_past WHERE space = ?1 AND user_id = ?2 AND series = ?3 AND id = ?4), 0),
-       ?5, ?6, ?7;
+       ?5, ?6, ?7
+WHERE NOT EXISTS (
+    SELECT 1 FROM series_past
+    WHERE space = ?1 AND user_id = ?2 AND series = ?3 AND id = ?4 AND at_us = ?5 AND body = ?6
+);
 
 -- name: list_past
 SELECT * FROM series_past WHERE space = ?1 AND user_id = ?2 AND series = ?3 AND id = ?4 ORDER BY version DESC LIMIT ?5;
