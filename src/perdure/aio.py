@@ -10,11 +10,11 @@ import asyncio
 import inspect
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
 from datetime import datetime
-from functools import partial, wraps
+from functools import partial, update_wrapper, wraps
 from itertools import islice
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -50,6 +50,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 THREADS = 16
 PER_HOP = 500
+# Fetches wait, and may ask for others in turn; a waiting thread costs little.
+FETCH_THREADS = 256
 
 
 async def open(
@@ -75,7 +77,7 @@ class Threads:
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="perdure-aio")
         # A fetch may wait for another one whose fetcher calls us in turn: it must not hold the threads that call needs.
-        self._waiting = ThreadPoolExecutor(THREADS, thread_name_prefix="perdure-aio-fetch")
+        self._waiting = ThreadPoolExecutor(FETCH_THREADS, thread_name_prefix="perdure-aio-fetch")
 
     async def run(self, call: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         return await self._hop(self._pool, partial(call, *args, **kwargs))
@@ -84,13 +86,19 @@ class Threads:
         """As `run`, for calls that wait for others of their kind."""
         return await self._hop(self._waiting, partial(call, *args, **kwargs))
 
-    async def _hop(self, pool: ThreadPoolExecutor, call: Callable[[], T]) -> T:
+    async def run_fetch(self, call: Callable[[], T], bridge: Bridge) -> T:
+        """As `run_waiting`; a cancellation ends what the fetcher is waiting for."""
+        return await self._hop(self._waiting, call, bridge.cancel)
+
+    async def _hop(self, pool: ThreadPoolExecutor, call: Callable[[], T], on_cancel: Callable[[], None] | None = None) -> T:
         work = asyncio.get_running_loop().run_in_executor(pool, partial(copy_context().run, call))
         try:
             return await asyncio.shield(work)
         except asyncio.CancelledError:
             # However often we are cancelled: wait, then let the cancellation go on.
             while not work.done():
+                if on_cancel is not None:
+                    on_cancel()
                 with suppress(asyncio.CancelledError):
                     await asyncio.wait({work})
             if not work.cancelled():
@@ -194,15 +202,15 @@ class AsyncSeries:
         return await self._threads.run(call, infer=infer, strict=strict)
 
     async def fetch(self, start: object, end: object, fetcher: Fetcher, **options: Unpack[Asking]) -> SeriesAnswer:
-        on_loop = _on_loop(fetcher, asyncio.get_running_loop())
-        return await self._threads.run_waiting(partial(self._series.fetch, start, end, on_loop, **options))
+        bridge = Bridge(fetcher, asyncio.get_running_loop())
+        return await self._threads.run_fetch(partial(self._series.fetch, start, end, bridge, **options), bridge)
 
     def tool(self, **options: Unpack[Asking]) -> Callable[[Callable[..., Any]], Callable[..., Awaitable[dict[str, Json]]]]:
         def wrap(call: Callable[..., Any]) -> Callable[..., Awaitable[dict[str, Json]]]:
             @wraps(call)
             async def cached(start: object, end: object) -> dict[str, Json]:
-                on_loop = _on_loop(call, asyncio.get_running_loop())
-                return await self._threads.run_waiting(self._series.tool(**options)(on_loop), start, end)
+                bridge = Bridge(call, asyncio.get_running_loop())
+                return await self._threads.run_fetch(partial(self._series.tool(**options)(bridge), start, end), bridge)
 
             return cached
 
@@ -273,18 +281,33 @@ class AsyncSeries:
         return f"Async{self._series!r}"
 
 
-def _on_loop(call: Callable[..., Any], loop: asyncio.AbstractEventLoop) -> Callable[..., Any]:
-    """`call` for use from a thread: what it leaves to be awaited is awaited on the caller's loop."""
+class Bridge:
+    """A function for use from a thread: what it leaves to be awaited is awaited on the caller's loop."""
 
-    async def whole(answer: Awaitable[Any]) -> Any:
-        return await answer
+    def __init__(self, call: Callable[..., Any], loop: asyncio.AbstractEventLoop) -> None:
+        update_wrapper(self, call)
+        self._call = call
+        self._loop = loop
+        self._awaited: Future[Any] | None = None
+        self._cancelled = False
 
-    @wraps(call)
-    def bridged(*args: object) -> Any:
-        answer = call(*args)
-        return asyncio.run_coroutine_threadsafe(whole(answer), loop).result() if inspect.isawaitable(answer) else answer
+    def __call__(self, *args: object) -> Any:
+        async def whole(answer: Awaitable[Any]) -> Any:
+            return await answer
 
-    return bridged
+        if self._cancelled:
+            raise CancelledError("the caller was cancelled")
+        answer = self._call(*args)
+        if not inspect.isawaitable(answer):
+            return answer
+        self._awaited = asyncio.run_coroutine_threadsafe(whole(answer), self._loop)
+        return self._awaited.result()
+
+    def cancel(self) -> None:
+        """End what is being awaited, and let nothing new begin."""
+        self._cancelled = True
+        if self._awaited is not None:
+            self._awaited.cancel()
 
 
 class AsyncTools:

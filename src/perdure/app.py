@@ -17,6 +17,7 @@ from perdure.domain.errors import InvalidInput
 from perdure.domain.limits import Limits
 from perdure.domain.reports import BackupReport, DoctorReport, ProcessReport, PurgeReport, StoreFile, VerifyReport
 from perdure.domain.scope import DEFAULT, Scope
+from perdure.domain.text import utf8_size
 from perdure.engine.appending import TALLY
 from perdure.handles.memory import Memory, MemoryServices
 from perdure.handles.series import SeriesServices
@@ -209,14 +210,22 @@ def _target(url: str) -> _Target:
         return _Target("sqlite", str(default_store_path()))
     if url == "memory:":
         return _Target("memory")
-    parts = urlsplit(url)
+    try:
+        utf8_size(url, "the store URL")
+        parts = urlsplit(url)
+    except ValueError:
+        raise InvalidInput("the store URL cannot be read; use sqlite:///FILE, postgresql://… or memory:") from None
     if parts.scheme in ("postgresql", "postgres"):
         return _Target("postgres")
-    if parts.scheme == "sqlite" and not parts.netloc and len(parts.path) > 1:
+    if parts.scheme == "sqlite" and not parts.netloc and len(parts.path) > 1 and parts.path.startswith("/"):
+        if parts.path.endswith("/:memory:"):
+            raise InvalidInput("a store in memory is opened with the URL memory:")
         if parse_qsl(parts.query, keep_blank_values=True) or parts.fragment:
             raise InvalidInput("a `sqlite:` URL takes no `?` or `#`; write them as %3F and %23 if they are part of the name")
         # As elsewhere: three slashes for a relative path, four for an absolute one.
-        return _Target("sqlite", unquote(parts.path[1:]))
+        path = unquote(parts.path[1:])
+        utf8_size(path, "the path in the store URL")
+        return _Target("sqlite", path)
     # The URL is not quoted: it may carry a password.
     raise InvalidInput(
         f"the store URL with scheme {parts.scheme!r:.20} cannot be opened; "

@@ -49,14 +49,17 @@ class Settings:
             raise InvalidInput(f"setting `durability` = {self.durability!r:.40} is unknown; use full or normal")
         for name in ("deadline_s", "session_idle_s"):
             value = getattr(self, name)
-            if not 0 < value <= 10**9:
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 10**9:
                 raise InvalidInput(f"setting `{name}` = {value} must be more than 0 seconds")
         if self.series_max_entries < 0:
             raise InvalidInput(f"setting `series_max_entries` = {self.series_max_entries} must be 0 (no bound) or more")
         if self.postgres_pool_max < 1:
             raise InvalidInput(f"setting `postgres_pool_max` = {self.postgres_pool_max} must be at least 1")
-        if not self.postgres_schema.isidentifier():
-            raise InvalidInput(f"setting `postgres_schema` = {self.postgres_schema!r:.60} must be a plain identifier")
+        # PostgreSQL cuts names at 63 bytes; verification needs a few of them for a schema to compare with.
+        if not self.postgres_schema.isidentifier() or len(self.postgres_schema.encode()) > 57:
+            raise InvalidInput(
+                f"setting `postgres_schema` = {self.postgres_schema!r:.60} must be an identifier of at most 57 bytes"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +153,6 @@ def _cast(value: Any, default: object, where: str) -> object:
             return value
         if isinstance(default, int | float) and isinstance(value, str | int | float) and not isinstance(value, bool):
             return type(default)(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         pass
     raise InvalidInput(f"{where} = {value!r:.60} cannot be read as {type(default).__name__}; correct it")

@@ -67,7 +67,12 @@ class Model:
     newest_gone: int = -1
     """The second of the newest entry that the latest eviction took."""
 
-    def merge(self, batch: Iterable[tuple[str, int, int]]) -> None:
+    def distrust(self, now: int) -> None:
+        """A clock that was ahead has recorded what had not happened; the next merge after its correction takes that back."""
+        self.known = {instant for instant in self.known if instant < now}
+
+    def merge(self, batch: Iterable[tuple[str, int, int]], now: int) -> None:
+        self.distrust(now)
         for name, instant, version in batch:
             self.fetched += 1
             held = self.entries.get(name)
@@ -77,6 +82,7 @@ class Model:
                 self.entries[name] = (instant, version)
 
     def credit(self, start: int, end: int, now: int) -> None:
+        self.distrust(now)
         self.known |= set(range(start, min(end, now)))
 
     def evict(self) -> int:
@@ -134,7 +140,7 @@ class Fetches(RuleBasedStateMachine):
         """Entries need not lie inside the window; only the window is proven."""
         numbered, raw = self.raw(batch)
         done = self.series.merge(raw, window=(at(window[0]), at(window[1])))
-        self.model.merge(numbered)
+        self.model.merge(numbered, self.now)
         self.model.credit(*window, self.now)
         assert (done.success, done.evicted) == (True, self.model.evict())
 
@@ -148,7 +154,7 @@ class Fetches(RuleBasedStateMachine):
         numbered, raw = self.raw(batch)
         done = self.series.merge(raw, window=(at(window[0]), at(window[1])), complete=False, newest_first=newest_first)
         delivered = [instant for _, instant in batch if window[0] <= instant < min(window[1], self.now)]
-        self.model.merge(numbered)
+        self.model.merge(numbered, self.now)
         if delivered and newest_first:
             self.model.credit(min(delivered) + 1, window[1], self.now)
         elif delivered:
@@ -159,7 +165,7 @@ class Fetches(RuleBasedStateMachine):
     def an_answer_to_nobody_knows_what(self, batch: list[tuple[str, int]]) -> None:
         numbered, raw = self.raw(batch)
         self.series.merge(raw)
-        self.model.merge(numbered)
+        self.model.merge(numbered, self.now)
         self.model.evict()
 
     @rule(batch=batches, window=ranges)
@@ -194,7 +200,7 @@ class Fetches(RuleBasedStateMachine):
             if fails and len(asked) > 4:
                 raise ConnectionError("the network is down")
             numbered, raw = self.raw(left[:size])
-            self.model.merge(numbered)
+            self.model.merge(numbered, self.now)
             more = left[size:]
             if not more:
                 self.model.known |= whole

@@ -71,7 +71,7 @@ class SqlSeries:
 
     def windows(self, series: str, span: Span) -> list[CoveredWindow]:
         place = (*self._prefix, series)
-        # From the last window that starts before the span on: it may reach into it, and tells how stale the tip is.
+        # From the last window that starts before the span on: it may reach into it or touch it, and tells how stale the tip is.
         values = (*place, span.end_us, *place, span.start_us, span.start_us)
         return [rows.to_window(row) for row in self._run.all("windows_touching", values)]
 

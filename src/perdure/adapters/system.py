@@ -8,6 +8,8 @@ import threading
 import time
 from datetime import UTC, datetime
 
+from perdure.adapters.forking import watch_forks
+
 
 class SystemClock:
     """Wall-clock time, and UUIDv7 ids that grow within the process even when the clock stands still or goes back."""
@@ -15,8 +17,7 @@ class SystemClock:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._last = 0
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self._after_fork)
+        watch_forks(self)
 
     def now(self) -> datetime:
         return datetime.now(UTC)
@@ -36,7 +37,13 @@ class SystemClock:
             self._last = max(self._last + 1, (time.time_ns() // 1_000_000) << 12)
             return self._last
 
-    def _after_fork(self) -> None:
+    def before_fork(self) -> None:
+        """Nothing to do."""
+
+    def after_fork_in_parent(self) -> None:
+        """Nothing changed."""
+
+    def after_fork_in_child(self) -> None:
         # Another thread may have held the lock when the process forked.
         self._lock = threading.Lock()
 

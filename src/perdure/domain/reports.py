@@ -89,6 +89,8 @@ class ProcessReport:
     parked: int
     lost: int
     """Runs whose lease had passed to another worker before they could be settled; their effect was not stored."""
+    leases_missed: int = 0
+    """How often a lease could not be prolonged."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,9 +85,8 @@ def bridged(spans: Iterable[Span], closer_than_us: int) -> tuple[Span, ...]:
     return tuple(joined)
 
 
-def split(span: Span, longest_us: int | None) -> tuple[Span, ...]:
-    """`span` in pieces no longer than `longest_us`, oldest first."""
-    if longest_us is None or span.length_us <= longest_us:
-        return (span,)
-    starts = range(span.start_us, span.end_us, longest_us)
-    return tuple(Span(start, min(start + longest_us, span.end_us)) for start in starts)
+def split(span: Span, longest_us: int | None) -> Iterator[Span]:
+    """`span` in pieces no longer than `longest_us`, oldest first, made as they are asked for."""
+    step = span.length_us if longest_us is None else longest_us
+    for start in range(span.start_us, span.end_us, step):
+        yield Span(start, min(start + step, span.end_us))

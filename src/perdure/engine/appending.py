@@ -51,7 +51,11 @@ class AppendPlan:
 
 def draft(message: NewMessage, *, limits: Limits, now: datetime, new_id: Callable[[], str]) -> Draft:
     """Check one message against every rule that needs no store."""
-    if message.role not in ROLES:
+    if not isinstance(message, NewMessage):
+        raise InvalidInput(f"a message is a `{type(message).__name__}`; pass `perdure.NewMessage(role, content)` values")
+    if not isinstance(message.failed, bool):
+        raise InvalidInput(f"`failed` = {message.failed!r:.40} must be True or False")
+    if not isinstance(message.role, str) or message.role not in ROLES:
         raise InvalidInput(f"`role` = {message.role!r:.60} is unknown; use one of {', '.join(ROLES)}")
     size = utf8_size(message.content, "`content`")
     tool_calls = _check_tool_calls(message)

@@ -109,7 +109,9 @@ def judge(
     held = union((*sure, *fresh))
     missing = gaps(past, held)
     newest = max((window.span.end_us for window in (*windows, *([last] if last else []))), default=past.start_us)
-    stale_us = _tolerated_tip(past, missing, held, fresh_us) if missing and newest <= missing[-1].start_us else 0
+    stale_us = 0
+    if missing and newest <= missing[-1].start_us and now_us - newest <= fresh_us:
+        stale_us = _lag(past, missing, held)
     if stale_us:
         missing = missing[:-1]
     inside = tuple(clipped(held, past))
@@ -120,15 +122,12 @@ def judge(
     return Verdict(coverage, missing, inside, provisional, future, stale_us)
 
 
-def _tolerated_tip(past: Span, missing: Sequence[Span], held: Sequence[Span], fresh_us: int) -> int:
-    """How far the newest held window lags behind the end of what is wanted, if that lag is allowed; else 0."""
-    if not missing or missing[-1].end_us != past.end_us:
+def _lag(past: Span, missing: Sequence[Span], held: Sequence[Span]) -> int:
+    """How far the newest held window lags behind the end of what is wanted; 0 if that end is covered, or nothing is."""
+    if missing[-1].end_us != past.end_us:
         return 0
     before = [span.end_us for span in held if span.end_us <= missing[-1].start_us]
-    if not before:
-        return 0
-    lag = past.end_us - max(before)
-    return lag if lag <= fresh_us else 0
+    return past.end_us - max(before) if before else 0
 
 
 def judge_by_entries(wanted: Span, oldest_us: int | None, newest_us: int | None, inside: int, rule: CoverageRule) -> Verdict:

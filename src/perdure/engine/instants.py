@@ -70,7 +70,10 @@ def _from_number(number: float, given: object, what: str) -> int:
 def _in_calendar(value: datetime, zone: tzinfo, what: str) -> int:
     try:
         aware = value if value.utcoffset() is not None else value.replace(tzinfo=zone)
-        return to_us(aware.astimezone(UTC))
+        us = to_us(aware.astimezone(UTC))
+        if us > _MOST_US:
+            raise OverflowError
+        return us
     except OverflowError:
         raise InvalidInput(f"{what} = {value.isoformat()} leaves the years 1 to 9999 in UTC") from None
 

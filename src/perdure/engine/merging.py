@@ -27,6 +27,8 @@ class Sighting:
 
 def template_fields(template: str) -> tuple[str, ...]:
     """The fields an id template names; `InvalidInput` if it is none."""
+    if not isinstance(template, str):
+        raise InvalidInput(f"`id_template` is a `{type(template).__name__}`; write e.g. kudos_{{activity_id}}")
     try:
         parts = list(string.Formatter().parse(template))
     except ValueError as error:

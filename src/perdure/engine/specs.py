@@ -14,6 +14,8 @@ from perdure.domain.text import check_id
 from perdure.engine.instants import zone_named
 from perdure.engine.merging import template_fields
 
+# Longer than the calendar: what "for ever" is stored as.
+ENDLESS_S = 1e12
 FIELDS = tuple(field.name for field in fields(SeriesSpec))
 
 
@@ -33,7 +35,8 @@ def check_names(stated: Mapping[str, Any]) -> None:
 def changed(spec: SeriesSpec, stated: Mapping[str, Any]) -> list[tuple[str, object, object]]:
     """Which of the stated rules differ from the held ones: name, held, stated."""
     check_names(stated)
-    return [(name, getattr(spec, name), value) for name, value in stated.items() if getattr(spec, name) != value]
+    given = new_spec(stated, spec.max_entries)
+    return [(name, getattr(spec, name), getattr(given, name)) for name in stated if getattr(spec, name) != getattr(given, name)]
 
 
 def checked(spec: SeriesSpec) -> SeriesSpec:
@@ -47,7 +50,9 @@ def checked(spec: SeriesSpec) -> SeriesSpec:
         value = getattr(spec, name)
         if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value) or value < 0:
             raise InvalidInput(f"`{name}` = {value!r:.40} must be a number of seconds from 0 on")
-    if math.isinf(spec.settles_after_s):
+    if spec.fresh_for_s > ENDLESS_S:
+        spec = replace(spec, fresh_for_s=ENDLESS_S)
+    if spec.settles_after_s > ENDLESS_S:
         raise InvalidInput("`settles_after_s` = inf would never let a window settle; use a number of seconds")
     _check_bound("max_entries", spec.max_entries, least=1, whole=True)
     _check_bound("keep_days", spec.keep_days, least=0, whole=False)

@@ -63,6 +63,13 @@ class SeriesServices:
     readthrough: ReadThrough
 
 
+def refuse_unknown(call: str, given: Mapping[str, object], known: Iterable[str]) -> None:
+    """A misspelt option must not pass for one that was left out."""
+    for name in given:
+        if name not in known:
+            raise InvalidInput(f"`{call}` does not take `{name}`; it takes {', '.join(known)}")
+
+
 class SeriesHandle:
     """One series by name. It comes into being with its first merge or fetch."""
 
@@ -109,6 +116,7 @@ class SeriesHandle:
         `more` is `api_calls` (how many this took, for the books; default 1) and `request` (an id of yours: repeating the
         latest merge with it changes nothing and answers the same).
         """
+        refuse_unknown("merge", more, MergeExtras.__annotations__)
         span = None if window is None else self._span(window)
         fetch = FetchRecord(span, complete, newest_first, infer, more.get("api_calls", 1), request=more.get("request", ""))
         return self._do.series.merge(self._owner, self.name, entries, fetch=fetch, stated=self._rules, strict=strict)
@@ -119,6 +127,7 @@ class SeriesHandle:
         The fetcher returns entries, or a `Page` with a cursor, and is then called again as `fetcher(window, cursor)`. It
         may be async. Others who want the same gap wait for this fetch. What fails is named in `failures`.
         """
+        refuse_unknown("fetch", options, Asking.__annotations__)
         return self._do.readthrough.fetch(
             self._owner, self.name, (start, end), fetcher, options=FetchOptions(**options), stated=self._rules
         )
@@ -158,6 +167,8 @@ class SeriesHandle:
     ) -> SeriesAnswer:
         """Entries in the range, both ends included, newest first, and what is covered of it."""
         chosen = options if options is not None else QueryOptions(limit, page)
+        if not isinstance(chosen, QueryOptions):
+            raise InvalidInput(f"`options` is a `{type(chosen).__name__}`; pass `perdure.QueryOptions`")
         return self._do.series.query(self._owner, self.name, start, end, chosen, stated=self._rules)
 
     def gaps(self, start: object, end: object) -> tuple[Span, ...]:
@@ -209,7 +220,7 @@ class SeriesHandle:
     def export(self, format: str = "jsonl", *, start: object = None, end: object = None) -> Iterator[str]:
         """Lines of `jsonl` or `csv`."""
         writers = {"jsonl": as_jsonl, "csv": as_csv}
-        if format not in writers:
+        if not isinstance(format, str) or format not in writers:
             raise InvalidInput(f"`format` = {format!r:.40} is unknown; use one of {', '.join(writers)}")
         return writers[format](lambda: self.entries(start, end))
 
@@ -230,6 +241,8 @@ class SeriesHandle:
         return frame("pyarrow", self.rows(start, end))
 
     def _span(self, window: tuple[object, object]) -> Span:
+        if not isinstance(window, tuple | list) or len(window) != 2:
+            raise InvalidInput(f"`window` is a `{type(window).__name__}`; pass its start and its end")
         zone = zone_named(self._rules.get("zone", "UTC"))
         if not all(isinstance(edge, datetime) and edge.tzinfo is not None for edge in window):
             # Only a time without a zone needs to know what the series says of such.

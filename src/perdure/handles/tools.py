@@ -85,7 +85,7 @@ class Tools:
                 "annotations": {"readOnlyHint": tool.permission == "read"},
             },
         }
-        if style not in shapes:
+        if not isinstance(style, str) or style not in shapes:
             raise InvalidInput(f"`style` = {style!r:.40} is unknown; use one of {', '.join(shapes)}")
         return [shapes[style](tool) for tool in self._tools.values()]
 
@@ -112,7 +112,7 @@ class Tools:
             return tool.call(**given)
         except PerdureError as error:
             return _failed(error)
-        except (TypeError, ValueError, AttributeError) as error:
+        except (TypeError, ValueError, AttributeError, ArithmeticError, LookupError, RecursionError) as error:
             return _failed(InvalidInput(f"tool {name} cannot use these params ({type(error).__name__}); check their types"))
 
     # -- the seeds' functions

@@ -7,14 +7,14 @@ import io
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 from importlib import import_module
 from typing import Any, Literal
 
 from perdure.domain.errors import InvalidInput, Unsupported
-from perdure.domain.scope import Owner
+from perdure.domain.scope import ID_BYTES_MAX, Owner
 from perdure.domain.series import Entry, EntryQuery, SeriesSpec
-from perdure.domain.text import Json
+from perdure.domain.text import Json, check_id
 from perdure.domain.times import from_us
 from perdure.engine.instants import instant_us, zone_named
 from perdure.ports.store import Store, View
@@ -54,15 +54,21 @@ class Aggregates:
         def work(view: View) -> dict[datetime, int]:
             place = zone_named(zone if zone is not None else _spec(view, name).zone)
             counts: dict[datetime, int] = {}
-            for instant in view.series.instants(name, *_range(view, name, start, end)):
-                opening = _opening(from_us(instant).astimezone(place), period)
-                counts[opening] = counts.get(opening, 0) + 1
-            return _filled(counts, period, place)
+            try:
+                for instant in view.series.instants(name, *_range(view, name, start, end)):
+                    opening = _opening(from_us(instant).astimezone(place), period)
+                    counts[opening] = counts.get(opening, 0) + 1
+                return _filled(counts, period, place)
+            except OverflowError:
+                raise InvalidInput(
+                    f"an entry at the edge of the calendar has no {period} in that zone; ask with `start` and `end`"
+                ) from None
 
         return self.store.read(owner, work)
 
     def by_field(self, owner: Owner, name: str, field: str, *, start: object, end: object) -> dict[str, int]:
         """How many entries have each value of a field, most frequent first. Values are told as JSON text unless text."""
+        check_id(field, "field", bytes_max=ID_BYTES_MAX)
         counts: dict[str, int] = {}
         for entry in self.entries(owner, name, start, end):
             value = entry.body.get(field)
@@ -166,8 +172,13 @@ def _opening(instant: datetime, period: str) -> datetime:
     """When the hour, day or week of an instant begins, with its own offset: an hour that comes twice is two hours."""
     if period == "hour":
         return _fixed(instant.replace(minute=0, second=0, microsecond=0))
-    midnight = instant.replace(hour=0, minute=0, second=0, microsecond=0, fold=0)
-    return _fixed(midnight if period == "day" else midnight - timedelta(days=instant.weekday()))
+    day = instant.date() if period == "day" else instant.date() - timedelta(days=instant.weekday())
+    return _midnight(day, instant.tzinfo)
+
+
+def _midnight(day: date, zone: tzinfo | None) -> datetime:
+    # Where the clocks skip midnight, the day still begins there, with the offset of the day before.
+    return _fixed(datetime.combine(day, time(), zone))
 
 
 def _fixed(instant: datetime) -> datetime:
@@ -190,5 +201,4 @@ def _next(at: datetime, period: str, zone: tzinfo) -> datetime:
     if period == "hour":
         return _fixed((at.astimezone(UTC) + timedelta(hours=1)).astimezone(zone))
     # By the calendar: a day on which the clocks change is still one day.
-    local = at.astimezone(zone).replace(tzinfo=None) + timedelta(days=1 if period == "day" else 7)
-    return _fixed(local.replace(tzinfo=zone))
+    return _midnight(at.date() + timedelta(days=1 if period == "day" else 7), zone)

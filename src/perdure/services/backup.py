@@ -10,6 +10,7 @@ import gzip
 import hashlib
 import json
 import os
+import re
 import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping
@@ -26,6 +27,7 @@ FORMAT = "perdure-backup"
 FORMAT_VERSION = 1
 PROGRESS_EVERY = 5_000
 LEVEL = 3
+COLUMN = re.compile(r"[a-z][a-z_]{0,40}")
 
 
 class _Digested:
@@ -75,24 +77,46 @@ def restore(store: Store, path: Path, *, replace: bool = False, progress: Progre
 
 
 def check_file(path: Path) -> None:
-    """Prove the file whole, so that no damaged one ever gets as far as a store."""
+    """Prove the file whole and well-formed, so that no damaged or crafted one ever gets as far as a store."""
     digest = hashlib.sha256()
-    footer: Any = None
+    counts: dict[str, int] = {}
+    width = 0
     with _raw_lines(path) as lines:
-        header = next(lines, b"")
-        _check_header(_parsed(header, path), path)
-        previous = header
+        previous = next(lines, b"")
+        _check_header(_parsed(previous, path), path)
+        table = ""
         for line in lines:
             digest.update(previous)
             previous = line
+            value = _parsed(line, path)
+            if isinstance(value, dict) and "table" in value:
+                table, width = _check_heading(value, counts, path)
+                counts[table] = 0
+            elif isinstance(value, list) and len(value) == width and table:
+                counts[table] += 1
+            elif not isinstance(value, dict):
+                raise Corrupt(f"{path} has a row that does not fit its table; use another backup")
         footer = _parsed(previous, path)
     if not isinstance(footer, dict) or footer.get("sha256") != digest.hexdigest():
         raise Corrupt(f"{path} is cut off or altered: its digest does not match; use another backup")
+    if footer.get("rows") != counts or not counts:
+        raise Corrupt(f"{path} does not hold the rows it says; use another backup")
+
+
+def _check_heading(heading: Mapping[str, Any], seen: Mapping[str, int], path: Path) -> tuple[str, int]:
+    """A known table, once, with plain column names: what it says becomes part of SQL."""
+    table, columns = heading.get("table"), heading.get("columns")
+    known = isinstance(table, str) and table in TABLES and table not in seen
+    if not known or not isinstance(columns, list) or not all(isinstance(one, str) and COLUMN.fullmatch(one) for one in columns):
+        raise Corrupt(f"{path} has a table that perdure does not know, or twice; use another backup")
+    return str(table), len(columns)
 
 
 def _check_header(header: Any, path: Path) -> None:
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise InvalidInput(f"{path} is not a perdure backup; choose a file made by `perdure backup`")
+    if not isinstance(header.get("schema"), int):
+        raise Corrupt(f"{path} does not say its schema version; use another backup")
     if header.get("version") != FORMAT_VERSION:
         raise InvalidInput(
             f"{path} has backup format {header.get('version')!r:.20}; this perdure reads {FORMAT_VERSION}; upgrade it"

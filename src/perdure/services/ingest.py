@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from perdure.domain.errors import LimitExceeded
+from perdure.domain.errors import InvalidInput, LimitExceeded
 from perdure.domain.limits import Limits
 from perdure.domain.messages import Message, NewMessage, Session
 from perdure.domain.scope import MessageId, Scope, SessionId, ToolCallId
@@ -26,6 +26,8 @@ class Ingest:
         """Store all of `messages`, in order, or none. Those already held are answered as they are, marked `repeated`."""
         now = self.clock.now()
         drafts: list[Draft] = []
+        if not hasattr(messages, "__iter__"):
+            raise InvalidInput(f"`messages` is a `{type(messages).__name__}`; pass `perdure.NewMessage` values in a list")
         for message in messages:
             if len(drafts) >= self.limits.batch_messages_max:
                 raise LimitExceeded(

@@ -28,6 +28,7 @@ from perdure.services.series import QueryOptions, SeriesService, wanted_span
 LEASE_S = 60.0
 POLL_S = 0.02
 PAGES_MAX = 10_000
+PIECES_MAX = 10_000
 REJECTED_TOLD = 5
 
 
@@ -74,7 +75,8 @@ class FetchOptions:
     def __post_init__(self) -> None:
         for name in ("join_gaps_s", "longest_s", "lease_s", "wait_s"):
             value = getattr(self, name)
-            if value is not None and not (isinstance(value, int | float) and value >= 0 and value == value):
+            missing = value is None and name == "longest_s"
+            if not missing and (isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0):
                 raise InvalidInput(f"`{name}` = {value!r:.40} must be a number of seconds from 0 on")
         if self.longest_s is not None and self.longest_s < 0.001:
             raise InvalidInput(f"`longest_s` = {self.longest_s!r:.40} must be at least a millisecond")
@@ -152,8 +154,8 @@ class ReadThrough:
                 try:
                     one = _Fetch(turn.mine, holder, seconds_us(options.lease_s), turn.began)
                     rejected += self._fetch_one(owner, name, one, fetcher)
-                except Exception as error:  # noqa: BLE001 - the plugin edge: a fetcher is the caller's code
-                    failures[turn.mine] = _why(error)
+                except (_FetcherFailed, InvalidInput, LimitExceeded) as error:
+                    failures[turn.mine] = str(error)
                 finally:
                     self._release(owner, name, holder)
             elif turn.others and waits * POLL_S < options.wait_s:
@@ -181,13 +183,18 @@ class ReadThrough:
             verdict = judge(wanted, tx.series.windows(name, wanted), spec, ask.now_us, tx.series.last_window(name))
             left = [part for gap in verdict.gaps for part in gaps(gap, ask.tried)]
             longest = None if options.longest_s is None else seconds_us(options.longest_s)
-            requests = [piece for gap in bridged(left, seconds_us(options.join_gaps_s)) for piece in split(gap, longest)]
+            wholes = bridged(left, seconds_us(options.join_gaps_s))
+            pieces = sum(-(-gap.length_us // longest) for gap in wholes) if longest else len(wholes)
+            if pieces > PIECES_MAX:
+                raise InvalidInput(
+                    f"the range would take {pieces} requests, more than {PIECES_MAX}; ask for less, or raise `longest_s`"
+                )
             now_us = self._now_us()
-            for span in requests:
+            for span in (piece for gap in wholes for piece in split(gap, longest)):
                 if not tx.series.leases(name, span, now_us):
                     tx.series.put_lease(name, FetchLease(span, holder, now_us + seconds_us(options.lease_s)))
                     return _Turn(span, others=False, began=(held.incarnation, held.trims))
-            return _Turn(None, others=bool(requests))
+            return _Turn(None, others=pieces > 0)
 
         return self.store.write(owner, work)
 
@@ -205,11 +212,13 @@ class ReadThrough:
         window = Window(span.start, span.end)
         asked_us = self._now_us()
         cursor: object | None = None
+        whole = True
         for number in range(PAGES_MAX):
-            page = _page(fetcher(window) if number == 0 else fetcher(window, cursor))
+            page = _called(fetcher, (window,) if number == 0 else (window, cursor))
             last = page.next_cursor is None
             record = FetchRecord(
-                window=span if last else None,
+                # A page in the middle that was cut off leaves a hole whose place nobody knows.
+                window=span if last and whole else None,
                 complete=page.complete,
                 newest_first=page.newest_first,
                 fetched_us=asked_us,
@@ -222,6 +231,7 @@ class ReadThrough:
             if last:
                 return rejected
             cursor = page.next_cursor
+            whole = whole and page.complete
             self._prolong(owner, name, one)
         raise LimitExceeded(
             f"the source gave more than {PAGES_MAX} pages for one window; ask for shorter windows with `longest_s`"
@@ -235,10 +245,24 @@ class ReadThrough:
         return to_us(self.series.clock.now())
 
 
-def _page(answer: Answer | Awaitable[Answer]) -> Page:
-    if inspect.isawaitable(answer):
-        answer = _awaited(answer)
-    return answer if isinstance(answer, Page) else Page(answer)
+class _FetcherFailed(Exception):
+    """The caller's fetcher raised; the words say what."""
+
+
+def _called(fetcher: Fetcher, args: tuple[object, ...]) -> Page:
+    try:
+        answer = fetcher(*args)
+        if inspect.isawaitable(answer):
+            answer = _awaited(answer)
+        page = answer if isinstance(answer, Page) else Page(answer)
+        if isinstance(page.entries, str | bytes | Mapping):
+            raise InvalidInput(
+                f"the fetcher answered with a `{type(page.entries).__name__}`; return a list of objects, or a `Page`"
+            )
+        # A generator does its work here, where its failure is the fetcher's.
+        return replace(page, entries=list(page.entries))
+    except Exception as error:  # the plugin edge: a fetcher is the caller's code
+        raise _FetcherFailed(_why(error)) from error
 
 
 def _awaited(answer: Awaitable[Answer]) -> Answer:

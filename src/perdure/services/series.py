@@ -15,6 +15,7 @@ from perdure.domain.scope import ID_BYTES_MAX, Owner
 from perdure.domain.series import (
     COVERAGE_RULES,
     CoverageRule,
+    CoveredWindow,
     EntryQuery,
     FetchRecord,
     MergePlan,
@@ -154,6 +155,7 @@ class SeriesService:
             series = self._book(series, plan, fetch, now)
             tx.series.put_entries(name, plan.entries)
             tx.series.add_past(name, plan.past, seen_us=now_us)
+            _distrust_the_future(tx, name, now_us)
             _credit(tx, series, fetch, [one.at_us for one in good], now_us)
             series, evicted = _evict(tx, series)
             done = MergeResult(True, plan.added, plan.duplicates, plan.updated, tuple(bad), series.count, evicted)
@@ -254,6 +256,7 @@ class SeriesService:
 
     def history(self, owner: Owner, name: str, entry_id: str, *, limit: int) -> list[PastEntry]:
         check_name(name)
+        check_id(entry_id, "id", bytes_max=ID_BYTES_MAX)
         rows = self.limits.page(limit)
         return self.store.read(owner, lambda view: view.series.history(name, entry_id, limit=rows))
 
@@ -301,6 +304,21 @@ def _credit(tx: Tx, series: Series, fetch: FetchRecord, instants: Sequence[int],
             if window.span.start_us <= span.end_us and window.span.end_us >= span.start_us
         ]
         tx.series.replace_windows(name, span, recorded(touching, span, fetch.fetched_us))
+
+
+def _distrust_the_future(tx: Tx, name: str, now_us: int) -> None:
+    """Cut windows that end after now: they were recorded while the clock was wrong."""
+    last = tx.series.last_window(name)
+    if last is None or last.span.end_us <= now_us:
+        return
+    ahead = Span(now_us, last.span.end_us)
+    kept = []
+    for window in tx.series.windows(name, ahead):
+        if window.span.end_us == now_us:
+            kept.append(window)
+        elif window.span.end_us > now_us and (past := span_or_none(window.span.start_us, now_us)):
+            kept.append(CoveredWindow(past, min(window.fetched_us, now_us)))
+    tx.series.replace_windows(name, ahead, kept)
 
 
 def _evict(tx: Tx, series: Series) -> tuple[Series, int]:

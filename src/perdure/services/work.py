@@ -55,8 +55,8 @@ class Worker:
 
     def process(self, seconds: float, stop: threading.Event | None = None) -> ProcessReport:
         """Run what is due until nothing is, the time is up, or `stop` is set."""
-        if not seconds >= 0:
-            raise InvalidInput(f"`seconds` = {seconds} must be 0 or more")
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds >= 0:
+            raise InvalidInput(f"`seconds` = {seconds} must be a number of seconds from 0 on")
         self._ensure_repeating()
         self._counts = dict.fromkeys(self._counts, 0)
         until = self.clock.monotonic() + seconds
@@ -69,7 +69,7 @@ class Worker:
                         self._run(job)
                 if not jobs or self.clock.monotonic() >= until or (stop is not None and stop.is_set()):
                     break
-        return ProcessReport(**self._counts)
+        return ProcessReport(**self._counts, leases_missed=keeper.missed)
 
     def run(
         self, stop: threading.Event, *, poll_s: float = POLL_S, report: Callable[[ProcessReport], None] | None = None

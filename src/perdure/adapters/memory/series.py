@@ -55,7 +55,7 @@ class MemorySeries:
 
     def windows(self, series: str, span: Span) -> list[CoveredWindow]:
         held = [window for window in self._windows(series) if window.span.start_us <= span.end_us]
-        first = max((window.span.start_us for window in held if window.span.start_us <= span.start_us), default=span.start_us)
+        first = max((window.span.start_us for window in held if window.span.start_us < span.start_us), default=span.start_us)
         return [window for window in held if window.span.start_us >= first]
 
     def last_window(self, series: str) -> CoveredWindow | None:

@@ -16,7 +16,7 @@ from perdure.domain.errors import Conflict, Corrupt, InvalidInput, PerdureError,
 
 RV = TypeVar("RV")
 
-GONE = "PostgreSQL cannot be reached, or ended the connection; check that it runs, then try again"
+GONE = "PostgreSQL cannot be reached, refused the connection or ended it; check server, database, role and password"
 REPORT = "perdure and PostgreSQL disagree; please report this"
 
 # By the nearest class in an error's ancestry. A test fails on a driver error that ends at none of these.

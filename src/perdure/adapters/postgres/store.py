@@ -227,8 +227,8 @@ class PostgresStore:
 
     @contextmanager
     def snapshot(self) -> Iterator[PostgresSnapshot]:
-        with translated(), self._pool.connection() as connection:
-            connection.allow(self._deadline_s)
+        # Outside the pool: a long backup must not keep others from working.
+        with translated(), self._own_connection() as connection:
             with connection.cursor() as cursor:
                 cursor.execute(READ)
                 cursor.execute(*_whose(None))

@@ -20,13 +20,15 @@ GROUP_MAX = 256
 class Ticket:
     """One caller's work and, once `settle` was called, its outcome."""
 
-    __slots__ = ("_wake", "error", "result", "settled", "work")
+    __slots__ = ("_wake", "error", "heir", "result", "settled", "work")
 
     def __init__(self, work: Any) -> None:
         self.work = work
         self.result: Any = None
         self.error: BaseException | None = None
         self.settled = False
+        self.heir = False
+        """Told to lead the next batch."""
         self._wake = threading.Lock()
         self._wake.acquire()
 
@@ -65,14 +67,41 @@ class WriterGroup:
         self._lead()
 
     def _wait_for_turn(self, ticket: Ticket, deadline_s: float) -> None:
-        if ticket.wait(deadline_s):
-            return
+        try:
+            if ticket.wait(deadline_s):
+                return
+        except BaseException:
+            # Ctrl-C in a waiting thread: those behind must not wait for a leader that is gone.
+            if not self._leave(ticket):
+                ticket.wait_for_ever()
+            raise
         with self._mutex:
-            if ticket in self._queue and self._queue[0] is not ticket:
+            waits = ticket in self._queue and not ticket.heir
+            if waits:
                 self._queue.remove(ticket)
-                raise Unavailable(f"the write waited {deadline_s:.1f} s behind others; try again")
+        if waits:
+            raise Unavailable(f"the write waited {deadline_s:.1f} s behind others; try again")
         # It is being committed, or is about to lead: the outcome is near and must not be lost.
         ticket.wait_for_ever()
+
+    def _leave(self, ticket: Ticket) -> bool:
+        """Take a ticket out of the queue, passing on the lead if it had it. False if it is being committed already."""
+        with self._mutex:
+            if ticket not in self._queue:
+                return ticket.settled
+            self._queue.remove(ticket)
+            heir = self._next_heir() if ticket.heir else None
+        if heir is not None:
+            heir.wake()
+        return True
+
+    def _next_heir(self) -> Ticket | None:
+        """Under the mutex: who leads next; without anybody, the next to come will."""
+        heir = self._queue[0] if self._queue else None
+        self._led = heir is not None
+        if heir is not None:
+            heir.heir = True
+        return heir
 
     def _lead(self) -> None:
         with self._mutex:
@@ -81,8 +110,7 @@ class WriterGroup:
             self._commit(batch)
         finally:
             with self._mutex:
-                heir = self._queue[0] if self._queue else None
-                self._led = heir is not None
+                heir = self._next_heir()
             # The batch goes first: those callers may be back with their next write in time for the heir's batch.
             for ticket in batch[1:]:
                 ticket.settled = True

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -133,7 +134,7 @@ def append(
     with ctx.obj.memory() as memory:
         message = memory.append(role, text, id=id, at=_instant(at), session=session)
     again = " (already held)" if message.repeated else ""
-    out.value(message, [f"{message.id}  session {safe(message.session)}  seq {message.seq}{again}"])
+    out.value(message, [f"{safe(message.id)}  session {safe(message.session)}  seq {message.seq}{again}"])
 
 
 @app.command()
@@ -396,6 +397,10 @@ def _instant(text: str | None) -> datetime | None:
 
 def run() -> None:
     """The script: errors become one line on stderr and a stable exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            # A terminal that cannot show a character gets its code, not a crash.
+            stream.reconfigure(errors="backslashreplace")
     debug = "--debug" in sys.argv
     out = Output(as_json="--json" in sys.argv)
     try:

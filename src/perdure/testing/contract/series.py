@@ -102,6 +102,7 @@ class SeriesContract:
         cover(store, (0, 10, 100), (20, 30, 101), (30, 40, 102), (50, 60, 103))
         assert covered(store, 25, 35) == [(20, 30, 101), (30, 40, 102)]
         assert covered(store, 40, 50) == [(30, 40, 102), (50, 60, 103)]
+        assert covered(store, 30, 35) == [(20, 30, 101), (30, 40, 102)]
         assert covered(store, 45, 46) == [(30, 40, 102)]
         assert covered(store, 70, 80) == [(50, 60, 103)]
         assert covered(store, -9, -5) == []

@@ -107,7 +107,7 @@ SELECT * FROM series_windows
 WHERE space = %s AND user_id = %s AND series = %s AND start_us <= %s
   AND start_us >= coalesce((
       SELECT start_us FROM series_windows
-      WHERE space = %s AND user_id = %s AND series = %s AND start_us <= %s ORDER BY start_us DESC LIMIT 1), %s)
+      WHERE space = %s AND user_id = %s AND series = %s AND start_us < %s ORDER BY start_us DESC LIMIT 1), %s)
 ORDER BY start_us;
 
 -- name: last_window

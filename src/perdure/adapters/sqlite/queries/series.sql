@@ -98,7 +98,7 @@ SELECT * FROM series_windows
 WHERE space = ?1 AND user_id = ?2 AND series = ?3 AND start_us <= ?4
   AND start_us >= coalesce((
       SELECT start_us FROM series_windows
-      WHERE space = ?5 AND user_id = ?6 AND series = ?7 AND start_us <= ?8 ORDER BY start_us DESC LIMIT 1), ?9)
+      WHERE space = ?5 AND user_id = ?6 AND series = ?7 AND start_us < ?8 ORDER BY start_us DESC LIMIT 1), ?9)
 ORDER BY start_us;
 
 -- name: last_window
