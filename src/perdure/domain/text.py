@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from perdure.domain.errors import InvalidInput, LimitExceeded
@@ -13,6 +14,10 @@ INTEGER_BITS_MAX = 3_000
 
 # The shape of a JSON value is its caller's affair, so it is `Any` to the type checker; `check_json` holds it to JSON.
 Json: TypeAlias = Any
+
+
+# Made once: `json.dumps` with options of its own builds an encoder for every call.
+compact_json: Callable[[Json], str] = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
 
 def utf8_size(text: str, what: str) -> int:
@@ -47,7 +52,7 @@ def check_id(value: str, what: str, *, bytes_max: int) -> str:
 def encode_json(value: object, what: str, *, bytes_max: int, limit: str) -> str:
     """Compact JSON text of `value`; what is not JSON is `InvalidInput` naming the path inside it."""
     check_json(value, what)
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    text = compact_json(value)
     size = len(text) if text.isascii() else len(text.encode())
     if size > bytes_max:
         raise LimitExceeded(f"{what} is {size} bytes as JSON, more than `{limit}` = {bytes_max}; send less or raise the limit")

@@ -21,7 +21,7 @@ from perdure.domain.series import CoveredWindow, Entry, PastEntry, Series, Serie
 from perdure.domain.spans import Span
 from perdure.domain.state import KeyInfo, Revision
 from perdure.domain.tally import Tally
-from perdure.domain.text import Json
+from perdure.domain.text import compact_json
 from perdure.domain.times import from_us, to_us
 from perdure.ports.series import FetchLease
 from perdure.ports.state import PREVIEW_KEPT
@@ -104,8 +104,7 @@ TABLES: dict[str, Table] = {
 }
 
 
-def dump(value: Json) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+dump = compact_json
 
 
 @lru_cache(maxsize=1024)
