@@ -14,11 +14,16 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import hypothesis
 import pytest
 
 import perdure
 import pg
 from perdure.ports.clock import Clock
+
+# How long an example takes depends on the machine; a failure prints what repeats it.
+hypothesis.settings.register_profile("perdure", deadline=None, print_blob=True)
+hypothesis.settings.load_profile("perdure")
 
 SERVER_ROOT = pytest.StashKey[Path]()
 IN_WORKER = "postgres_root"
