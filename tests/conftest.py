@@ -7,6 +7,7 @@ def test_something(backend):
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -21,8 +22,9 @@ import perdure
 import pg
 from perdure.ports.clock import Clock
 
-# How long an example takes depends on the machine; a failure prints what repeats it.
-hypothesis.settings.register_profile("perdure", deadline=None, print_blob=True)
+# How long an example takes depends on the machine; a failure prints what repeats it. Where a change is judged, the same
+# examples are tried each time; everywhere else, new ones.
+hypothesis.settings.register_profile("perdure", deadline=None, print_blob=True, derandomize=bool(os.environ.get("CI")))
 hypothesis.settings.load_profile("perdure")
 
 SERVER_ROOT = pytest.StashKey[Path]()

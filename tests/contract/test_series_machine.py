@@ -183,6 +183,7 @@ class Fetches(RuleBasedStateMachine):
         asked: set[int] = set()
         wrong: list[str] = []
         gone: list[int] = []
+        pushed_out: list[int] = []
 
         def first(window: Window) -> Page:
             start, end = second(window.start), second(window.end)
@@ -206,6 +207,7 @@ class Fetches(RuleBasedStateMachine):
                 self.model.known |= whole
             self.model.evict()
             gone.append(self.model.newest_gone)
+            pushed_out.append(self.model.newest_gone)
             # What any of the pages pushed out is not known, whichever page completes the window.
             self.model.known -= {instant for instant in whole if instant <= max(gone)}
             return Page(raw, (whole, more) if more else None)
@@ -215,7 +217,7 @@ class Fetches(RuleBasedStateMachine):
 
         answer = self.series.fetch(at(wanted[0]), at(wanted[1]), fetcher, longest_s=longest)
         assert wrong == []
-        if max(gone, default=-1) >= 0 and size < 99:
+        if max(pushed_out, default=-1) >= 0 and size < 99:
             # Of a window whose pages pushed entries out, less may be claimed than could be; never more.
             gaps = self.series.gaps(at(0), at(LAST))
             self.model.known -= {one for one in asked & self.model.known if one < self.now and inside(one, gaps)}
