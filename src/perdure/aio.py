@@ -82,12 +82,8 @@ class Threads:
     async def run(self, call: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         return await self._hop(self._pool, partial(call, *args, **kwargs))
 
-    async def run_waiting(self, call: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """As `run`, for calls that wait for others of their kind."""
-        return await self._hop(self._waiting, partial(call, *args, **kwargs))
-
     async def run_fetch(self, call: Callable[[], T], bridge: Bridge) -> T:
-        """As `run_waiting`; a cancellation ends what the fetcher is waiting for."""
+        """As `run`, for a call that waits for others of its kind; a cancellation ends what its fetcher waits for."""
         return await self._hop(self._waiting, call, bridge.cancel)
 
     async def _hop(self, pool: ThreadPoolExecutor, call: Callable[[], T], on_cancel: Callable[[], None] | None = None) -> T:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
@@ -180,4 +180,3 @@ class MergePlan:
     added: int
     duplicates: int
     updated: int
-    rejected: tuple[Rejected, ...] = field(default=())

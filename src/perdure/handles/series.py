@@ -177,9 +177,7 @@ class SeriesHandle:
 
     def windows(self, start: object, end: object) -> Sequence[CoveredWindow]:
         """What the ledger holds of the range, and when it was fetched."""
-        span = self._span((start, end))
-        found = self._do.series.store.read(self._owner, lambda view: view.series.windows(self.name, span))
-        return [window for window in found if window.span.end_us > span.start_us and window.span.start_us < span.end_us]
+        return self._do.series.windows(self._owner, self.name, self._span((start, end)))
 
     def history(self, id: str, *, limit: int = 100) -> Sequence[PastEntry]:
         """Bodies of an entry that lost against a newer one, latest first."""

@@ -26,7 +26,7 @@ from perdure.domain.series import (
     SeriesAnswer,
     SeriesSpec,
 )
-from perdure.domain.spans import Span, span_or_none
+from perdure.domain.spans import Span, clipped, span_or_none
 from perdure.domain.text import check_id
 from perdure.domain.times import from_us, to_us
 from perdure.engine.coverage import in_words, judge, judge_by_entries, proven, recorded
@@ -232,6 +232,12 @@ class SeriesService:
             return judge(wanted, view.series.windows(name, wanted), spec, now_us, view.series.last_window(name)).gaps
 
         return self.store.read(owner, work)
+
+    def windows(self, owner: Owner, name: str, span: Span) -> list[CoveredWindow]:
+        """The covered windows that reach into the span."""
+        check_name(name)
+        found = self.store.read(owner, lambda view: view.series.windows(name, span))
+        return [window for window in found if any(clipped([window.span], span))]
 
     def cleanup(self, owner: Owner, name: str, keep_days: float, stated: Mapping[str, Any] | None = None) -> Cleanup:
         """Remove entries older than `keep_days`, and the claim to know that time. The instant of the cutoff is kept."""
