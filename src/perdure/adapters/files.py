@@ -1,0 +1,128 @@
+"""Files that are whole or absent: names made safe, replacement and appending that survive a crash, and a lock."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+from perdure.domain.errors import InvalidInput, Unavailable
+
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-.")
+_DEVICES = {"con", "prn", "aux", "nul", *(f"{kind}{number}" for kind in ("com", "lpt") for number in range(1, 10))}
+NAME_BYTES_MAX = 150
+TEMP_SUFFIX = ".tmp"
+
+
+def safe_name(text: str) -> str:
+    """A plain file name for any id, different for different ids, also where case or colons do not count.
+
+    `original_name` turns it back, unless it is so long that a digest stands for its end.
+    """
+    if not text:
+        raise InvalidInput("a name for a file is empty; give the id at least one character")
+    name = "".join(char if char in _PLAIN else "".join(f"%{byte:02X}" for byte in char.encode()) for char in text)
+    if name.startswith(".") or name.split(".")[0] in _DEVICES:
+        name = f"%{ord(name[0]):02X}{name[1:]}"
+    if name.endswith("."):
+        name = f"{name[:-1]}%2E"
+    if len(name) <= NAME_BYTES_MAX:
+        return name
+    return f"{name[:100]}~{hashlib.sha256(text.encode()).hexdigest()[:40]}"
+
+
+def original_name(name: str) -> str | None:
+    """The id behind a file name; None if `safe_name` did not make it, or cut it short."""
+    parts = name.split("%")
+    try:
+        raw = parts[0].encode() + b"".join(bytes([int(part[:2], 16)]) + part[2:].encode() for part in parts[1:])
+        text = raw.decode()
+        return text if text and safe_name(text) == name else None
+    except ValueError:
+        return None
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Put `content` under `path`: afterwards it is there for good; after a crash before that, the old one is."""
+    temp = path.with_name(f".{path.name[:NAME_BYTES_MAX]}.{secrets.token_hex(8)}{TEMP_SUFFIX}")
+    with writing(path):
+        try:
+            with temp.open("xb") as file:
+                _write_synced(file, content)
+            temp.replace(path)
+        except BaseException:
+            with suppress(OSError):
+                temp.unlink(missing_ok=True)
+            raise
+        sync_folder(path.parent)
+
+
+def append_file(path: Path, content: bytes) -> None:
+    """Add `content` to the end. What a crash left half-written must be recognisable to the reader by its form."""
+    with writing(path):
+        is_new = not path.exists()
+        with path.open("ab") as file:
+            _write_synced(file, content)
+        if is_new:
+            sync_folder(path.parent)
+
+
+def remove_temps(folder: Path) -> int:
+    """Remove what interrupted replacements left behind; how many. Call it while no other process writes there."""
+    stale = list(folder.glob(f".*{TEMP_SUFFIX}"))
+    for path in stale:
+        path.unlink(missing_ok=True)
+    return len(stale)
+
+
+@contextmanager
+def locked(path: Path, *, shared: bool = False) -> Iterator[None]:
+    """Hold the lock file `path`, against other threads and processes; it goes with its holder."""
+    with writing(path):
+        file = path.open("ab")
+    with file:
+        with writing(path):
+            _lock(file, shared=shared)
+        yield
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """What the operating system refuses, as our own error."""
+    try:
+        yield
+    except OSError as error:
+        raise Unavailable(f"{path} cannot be written ({error.strerror or error}); free space or correct its rights") from error
+
+
+def sync_folder(folder: Path) -> None:
+    """Make names in `folder` durable. Windows has no such call and needs none."""
+    if os.name == "nt":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _write_synced(file: IO[bytes], content: bytes) -> None:
+    file.write(content)
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _lock(file: IO[bytes], *, shared: bool) -> None:
+    if os.name == "nt":
+        import msvcrt
+
+        file.seek(0)
+        msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)  # type: ignore[attr-defined,unused-ignore]
+        return
+    import fcntl
+
+    fcntl.flock(file.fileno(), fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
