@@ -27,9 +27,10 @@ format: $(VENV)/.test-installed
 	$(BIN)/ruff format src tests bench examples conftest.py
 	$(BIN)/ruff check --fix src tests bench examples conftest.py
 
-bench: $(VENV)/.bench-installed  ## Measure appends and series beside the peers and the limit of the disk.
+bench: $(VENV)/.bench-installed  ## Measure appends, series and conversations beside the peers and the limit of the disk.
 	$(BIN)/python bench/append.py
 	$(BIN)/python bench/series.py
+	$(BIN)/python bench/conversation.py
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -92,7 +92,7 @@ class Raw(Library):
         now = time.time_ns() // 1000
         job = ("tally", "k" * 32, "ready", "{}", now, 0, 5, 0, 0, None, None, None, 0, 0, now, now)
         for place in self._places:
-            self._connection.execute(SQL["insert_session"], (*place, 1, str(uuid.uuid4()), now, now, None, 0, 0))
+            self._connection.execute(SQL["insert_session"], (*place, 1, str(uuid.uuid4()), now, now, None, 0, 0, 0, 0, 0, None, 0))
             self._connection.execute(SQL["insert_job"], (*place[:2], *job))
 
     def single(self, texts: Texts) -> Sample:
@@ -115,8 +115,10 @@ class Raw(Library):
     def _put(self, place: tuple[str, str, str, str], messages: Sequence[tuple[str, str]]) -> None:
         run: Any = self._connection.execute
         now, size = time.time_ns() // 1000, len(messages)
-        [(*_, session, _, _, _, held, tokens)] = run(SQL["latest_session"], place).fetchall()
-        run(SQL["update_session"], (now, None, held + size, tokens + 30 * size, *place, 1, session))
+        [(*_, session, _, _, _, held, tokens, turns, _, _, _, _)] = run(SQL["latest_session"], place).fetchall()
+        counts = (held + size, tokens + 30 * size, turns + size, 0, 0, None, 0)
+        run(SQL["update_session"], (now, None, *counts, *place, 1, session))
+        run(SQL["count_turn"], (*place, size, now, messages[-1][0][:200]))
         rows = [
             (*place, 1, held + number, message_id, "user", text, now, 30, None, None, None, 0)
             for number, (text, message_id) in enumerate(messages, 1)

@@ -21,6 +21,7 @@ import pytest
 import perdure
 import pg
 from perdure.ports.clock import Clock
+from perdure.ports.summarise import Summariser
 
 # How long an example takes depends on the machine; a failure prints what repeats it. Where a change is judged, the same
 # examples are tried each time; everywhere else, new ones.
@@ -86,9 +87,17 @@ class Backend:
     def settings(self) -> perdure.Settings:
         return pg.settings(self.url, self.schema)
 
-    def open(self, *, background: bool = False, clock: Clock | None = None, **fields: Any) -> perdure.Engine:
+    def open(
+        self,
+        *,
+        background: bool = False,
+        clock: Clock | None = None,
+        summariser: Summariser | None = None,
+        **fields: Any,
+    ) -> perdure.Engine:
         """An engine on the store, with some fields of its settings replaced; closed at the end of the test at the latest."""
-        engine = perdure.open(settings=replace(self.settings, **fields), background=background, clock=clock)
+        chosen = replace(self.settings, **fields)
+        engine = perdure.open(settings=chosen, background=background, clock=clock, summariser=summariser)
         self._opened.append(engine)
         return engine
 

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from perdure.app import Engine, open, restore  # noqa: A004
+    from perdure.domain.context import Context
+    from perdure.domain.digests import Digest, Summary, SummaryRequest
     from perdure.domain.errors import (
         Conflict,
         Corrupt,
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
         Unavailable,
         Unsupported,
     )
+    from perdure.domain.layers import Layers
     from perdure.domain.limits import Limits
     from perdure.domain.messages import Message, NewMessage, Session, ToolCall
     from perdure.handles.memory import Memory
@@ -31,9 +34,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Conflict",
+    "Context",
     "Corrupt",
+    "Digest",
     "Engine",
     "InvalidInput",
+    "Layers",
     "LimitExceeded",
     "Limits",
     "Memory",
@@ -45,6 +51,8 @@ __all__ = [
     "QueryOptions",
     "Session",
     "Settings",
+    "Summary",
+    "SummaryRequest",
     "ToolCall",
     "Unavailable",
     "Unsupported",
@@ -60,6 +68,9 @@ _HOMES = {
         ("Conflict", "Corrupt", "InvalidInput", "LimitExceeded", "NotFound", "PerdureError", "Unavailable", "Unsupported"),
         "perdure.domain.errors",
     ),
+    "Context": "perdure.domain.context",
+    **dict.fromkeys(("Digest", "Summary", "SummaryRequest"), "perdure.domain.digests"),
+    "Layers": "perdure.domain.layers",
     "Limits": "perdure.domain.limits",
     **dict.fromkeys(("Message", "NewMessage", "Session", "ToolCall"), "perdure.domain.messages"),
     "Memory": "perdure.handles.memory",

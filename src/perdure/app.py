@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -18,24 +18,49 @@ from perdure.domain.limits import Limits
 from perdure.domain.reports import BackupReport, DoctorReport, ProcessReport, PurgeReport, StoreFile, VerifyReport
 from perdure.domain.scope import DEFAULT, Scope
 from perdure.domain.text import utf8_size
-from perdure.engine.appending import TALLY
+from perdure.engine.extraction import RuleExtractor
+from perdure.engine.extractive import ExtractiveSummariser
+from perdure.engine.tokens import estimate_tokens
+from perdure.engine.upkeep import CURATE, EXTRACT, LESSONS, SWEEP, TALLY, TRANSCRIPT
+from perdure.handles.conversation import ConversationServices
+from perdure.handles.knowledge import KnowledgeServices
 from perdure.handles.memory import Memory, MemoryServices
 from perdure.handles.series import SeriesServices
 from perdure.ports.clock import Clock
+from perdure.ports.contexts import ContextStore
+from perdure.ports.extract import Extractor
 from perdure.ports.store import Progress, Store
+from perdure.ports.summarise import Summariser
 from perdure.services.aggregates import Aggregates
+from perdure.services.assembly import Assembly
+from perdure.services.auditing import Auditing
 from perdure.services.backup import backup, check_file
 from perdure.services.backup import restore as restore_file
+from perdure.services.contexts import StoredContexts
+from perdure.services.curating import Curating
+from perdure.services.digesting import Digesting
 from perdure.services.doctor import Doctor
+from perdure.services.entities import Entities
+from perdure.services.extracting import Extracting
+from perdure.services.folding import Folding
+from perdure.services.forgetting import Forgetting
 from perdure.services.history import History
 from perdure.services.ingest import Ingest
+from perdure.services.knowledge import Knowledge
+from perdure.services.lessons import LessonBook, lessons_handler
 from perdure.services.readthrough import ReadThrough
 from perdure.services.retention import CLEANUP, cleanup_handler, cleanup_job
 from perdure.services.series import SeriesService
+from perdure.services.sessions import Sessions
 from perdure.services.state import StateService
+from perdure.services.summarising import Writer
+from perdure.services.sweeping import Sweeping
 from perdure.services.tallying import tally_handler
+from perdure.services.todos import Todos
+from perdure.services.transcripts import Transcripts, transcript_handler
+from perdure.services.turns import Turns
 from perdure.services.verify import verify
-from perdure.services.work import TIDY, Worker, tidy_handler, tidy_job
+from perdure.services.work import TIDY, Handler, Worker, tidy_handler, tidy_job
 from perdure.settings import Settings, default_store_path, load
 
 if TYPE_CHECKING:
@@ -50,11 +75,14 @@ def open(  # noqa: A001 - `perdure.open` reads as what it is, and nothing in thi
     background: bool = False,
     settings: Settings | None = None,
     clock: Clock | None = None,
+    summariser: Summariser | None = None,
+    extractor: Extractor | None = None,
 ) -> Engine:
     """Open the store at `url`, making it if it is new.
 
     Without a URL, the settings name it, else it is a SQLite file in the user's data directory. With `background=True`
-    a thread of this process runs the jobs until `close()`; otherwise `perdure worker` or `process()` does.
+    a thread of this process runs the jobs until `close()`; otherwise `perdure worker` or `process()` does. Summaries
+    are written by `summariser`, and memories are proposed by `extractor`; without them, by rules that need no model.
     """
     chosen = settings if settings is not None else load(url=url)
     if settings is not None and url is not None:
@@ -63,7 +91,7 @@ def open(  # noqa: A001 - `perdure.open` reads as what it is, and nothing in thi
         from perdure.adapters.system import SystemClock
 
         clock = SystemClock()
-    return Engine(_open_store(chosen), clock, chosen, background=background)
+    return Engine(_open_store(chosen), clock, chosen, background=background, summariser=summariser, extractor=extractor)
 
 
 def restore(
@@ -96,26 +124,50 @@ class Engine:
     with the parent.
     """
 
-    def __init__(self, store: Store, clock: Clock, settings: Settings, *, background: bool = False) -> None:
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        settings: Settings,
+        *,
+        background: bool = False,
+        summariser: Summariser | None = None,
+        extractor: Extractor | None = None,
+    ) -> None:
         self._store = store
         self._clock = clock
         self._settings = settings
-        idle = timedelta(seconds=settings.session_idle_s)
-        self._ingest = Ingest(store, clock, settings.limits, idle)
         self._history = History(store, settings.limits)
+        talk = _Talk(store, clock, settings, summariser)
+        self._ingest = talk.services.ingest
+        chosen = RuleExtractor() if extractor is None else extractor
+        knowledge = KnowledgeServices(
+            Knowledge(store, clock, settings.limits),
+            Entities(store, clock, settings.limits),
+            Todos(store, clock, settings.limits),
+            Extracting(store, clock, chosen, settings.zone),
+            Curating(store, clock),
+            Forgetting(store, clock, talk.transcripts, talk.book),
+            Auditing(store, clock),
+        )
         limit = settings.series_max_entries
         series = SeriesService(store, clock, settings.limits, None if limit == 0 else limit)
         self._services = MemoryServices(
             clock,
             self._ingest,
             self._history,
+            talk.services,
             StateService(store, clock, settings.limits),
             SeriesServices(series, Aggregates(store), ReadThrough(store, series)),
+            talk.transcripts,
+            knowledge,
         )
-        self._handlers = {
-            TALLY: tally_handler(store, clock),
+        self._handlers: dict[str, Handler] = {
             TIDY: tidy_handler(store, clock),
             CLEANUP: cleanup_handler(store, series),
+            **talk.handlers,
+            EXTRACT: knowledge.extracting.handle,
+            CURATE: knowledge.curating.handle,
         }
         self._background = _Background(self.worker()) if background else None
 
@@ -178,6 +230,60 @@ class Engine:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
+
+
+def context_store(engine: Engine, *, user: str | None = None, space: str | None = None) -> ContextStore:
+    """Context documents as a view over an engine's store, for one user or for all; see `perdure.contexts`."""
+    talk = engine._services.conversation
+    chosen = engine._settings.space if space is None else space
+    Scope.of("any" if user is None else user, space=chosen)  # which checks both
+    return StoredContexts(engine._store, engine._clock, talk.ingest, talk.folding, talk.sessions, chosen, user)
+
+
+class _Talk:
+    """The conversation part of an engine: its services, and the handlers of the jobs it causes."""
+
+    def __init__(self, store: Store, clock: Clock, settings: Settings, summariser: Summariser | None) -> None:
+        layers, limits = settings.layers, settings.limits
+        idle = timedelta(seconds=settings.session_idle_s)
+        offline = ExtractiveSummariser()
+        _check_summariser(summariser)
+        count = _token_count(settings.tokenizer)
+        writer = Writer(store, offline if summariser is None else summariser, offline, count, layers.window_messages)
+        has_files = bool(settings.files_dir)
+        folding = Folding(store, clock, writer, layers, limits.queue_jobs_max, keep_lessons=has_files)
+        sweeping = Sweeping(store, clock, layers, idle, settings.profile, folding, transcripts=has_files)
+        digesting = Digesting(store, clock, writer, layers)
+        resume_within = timedelta(seconds=settings.session_resume_s)
+        self.services = ConversationServices(
+            Ingest(store, clock, limits, idle, count),
+            Sessions(store, clock, limits, resume_within, transcripts=has_files),
+            folding,
+            Assembly(store, clock, layers, idle, folding, sweeping, count),
+            Turns(store, clock),
+        )
+        self.handlers: dict[str, Handler] = {
+            TALLY: tally_handler(store, clock, sweeping.after_messages),
+            SWEEP: sweeping.sweep,
+            "bounded_history": sweeping.bound,
+            "request_fold": sweeping.fold_request,
+            "periodic_flush": sweeping.flush,
+            "rolling_digest": digesting.rolling,
+            "session_digest": digesting.session,
+            "spine": digesting.spine,
+        }
+        self.transcripts: Transcripts | None = None
+        self.book: LessonBook | None = None
+        if has_files:
+            from perdure.adapters.lessons import LessonFolder
+            from perdure.adapters.transcripts import TranscriptFolder
+
+            root = Path(settings.files_dir)
+            self.transcripts = Transcripts(TranscriptFolder(root))
+            minimum = settings.transcript_messages_min
+            self.handlers[TRANSCRIPT] = transcript_handler(store, self.transcripts, messages_min=minimum)
+            self.book = LessonBook(LessonFolder(root))
+            self.handlers[LESSONS] = lessons_handler(self.book)
 
 
 class _Background:
@@ -253,6 +359,23 @@ def _open_store(settings: Settings) -> Store:
         pool_max=settings.postgres_pool_max,
         deadline_s=settings.deadline_s,
     )
+
+
+def _check_summariser(summariser: object) -> None:
+    if summariser is None:
+        return
+    if not isinstance(getattr(summariser, "name", None), str) or not callable(getattr(summariser, "summarise", None)):
+        raise InvalidInput(
+            f"`summariser` is a `{type(summariser).__name__}`; it needs a `name` and a method `summarise(request)`"
+        )
+
+
+def _token_count(tokenizer: str) -> Callable[[str], int]:
+    if not tokenizer:
+        return estimate_tokens
+    from perdure.adapters.tokens import token_counter
+
+    return token_counter(tokenizer).count
 
 
 def _version() -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from perdure.domain.errors import InvalidInput
+from perdure.domain.layers import DEFAULT_PROFILE, Layers, check_profile
 from perdure.domain.limits import Limits
 
 PREFIX = "PERDURE_"
@@ -35,22 +36,40 @@ class Settings:
     """How long one call may wait for the store before it is `Unavailable`."""
     session_idle_s: float = 1800.0
     """More silence than this ends a session; the next message opens a new one."""
+    session_resume_s: float = 86_400.0
+    """How long after its end a session can be resumed."""
+    profile: str = DEFAULT_PROFILE
+    """Which summary layers are kept: `task_agent`, `channel_bot`, `companion` or `complete`."""
+    tokenizer: str = ""
+    """What counts tokens: empty for the built-in estimate, `cl100k`, `o200k`, or the path of a `.tiktoken` file."""
+    files_dir: str = ""
+    """Where transcripts and lesson books are written as Markdown. Empty: nowhere."""
+    transcript_messages_min: int = 3
+    """A session with more messages than this has a transcript."""
+    zone: str = "UTC"
+    """The users' time zone, in which `yesterday` and `next Friday` are meant."""
     series_max_entries: int = 10_000
     """Entries a new series keeps unless it says otherwise; the oldest are evicted. 0: no bound."""
     postgres_schema: str = "perdure"
     """PostgreSQL: the schema that holds the tables."""
     postgres_pool_max: int = 10
     """PostgreSQL: connections one process may hold."""
+    layers: Layers = field(default_factory=Layers)
+    """When the summary layers act and how long they may be: each is a key of its own."""
     limits: Limits = field(default_factory=Limits)
     """What one call may carry and what may wait: each is a key of its own."""
 
     def __post_init__(self) -> None:
         if self.durability not in ("full", "normal"):
             raise InvalidInput(f"setting `durability` = {self.durability!r:.40} is unknown; use full or normal")
-        for name in ("deadline_s", "session_idle_s"):
+        check_profile(self.profile)
+        for name in ("deadline_s", "session_idle_s", "session_resume_s"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 10**9:
                 raise InvalidInput(f"setting `{name}` = {value} must be more than 0 seconds")
+        _check_zone(self.zone)
+        if self.transcript_messages_min < 0:
+            raise InvalidInput(f"setting `transcript_messages_min` = {self.transcript_messages_min} must be 0 or more")
         if self.series_max_entries < 0:
             raise InvalidInput(f"setting `series_max_entries` = {self.series_max_entries} must be 0 (no bound) or more")
         if self.postgres_pool_max < 1:
@@ -60,6 +79,15 @@ class Settings:
             raise InvalidInput(
                 f"setting `postgres_schema` = {self.postgres_schema!r:.60} must be an identifier of at most 57 bytes"
             )
+
+
+def _check_zone(zone: str) -> None:
+    from zoneinfo import ZoneInfo
+
+    try:
+        ZoneInfo(zone)
+    except (KeyError, ValueError, OSError):
+        raise InvalidInput(f"setting `zone` = {zone!r:.60} is no time zone; use a name such as Europe/Berlin") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,17 +123,26 @@ def listing(environ: Mapping[str, str] | None = None, **given: object) -> list[S
     return found
 
 
+GROUPS = {"layers": Layers, "limits": Limits}
+"""Keys that stand beside the others but are handed on together."""
+
+
 def defaults() -> dict[str, Any]:
-    """Every key with its default; the limits stand beside the others."""
+    """Every key with its default; those of the groups stand beside the others."""
     standard = Settings()
-    keys = {one.name: getattr(standard, one.name) for one in fields(Settings) if one.name != "limits"}
-    return keys | {one.name: getattr(standard.limits, one.name) for one in fields(Limits)}
+    keys = {one.name: getattr(standard, one.name) for one in fields(Settings) if one.name not in GROUPS}
+    for name, group in GROUPS.items():
+        keys |= {one.name: getattr(getattr(standard, name), one.name) for one in fields(group)}
+    return keys
 
 
 def build(values: Mapping[str, Any]) -> Settings:
-    names = {one.name for one in fields(Limits)}
-    limits = Limits(**{name: value for name, value in values.items() if name in names})
-    return Settings(limits=limits, **{name: value for name, value in values.items() if name not in names})
+    grouped: dict[str, Any] = {}
+    left = dict(values)
+    for name, group in GROUPS.items():
+        given = {one.name: left.pop(one.name) for one in fields(group) if one.name in left}
+        grouped[name] = group(**given)
+    return Settings(**grouped, **left)
 
 
 def default_store_path() -> Path:

@@ -11,16 +11,30 @@ import perdure
 import perdure.aio
 import perdure.app
 import perdure.testing
-from perdure.aio import AsyncEngine, AsyncMemory, AsyncSeries, AsyncState, AsyncTools
+from perdure.aio import (
+    AsyncConversation,
+    AsyncEngine,
+    AsyncMemory,
+    AsyncSeries,
+    AsyncState,
+    AsyncTools,
+    AsyncTranscripts,
+    AsyncTurn,
+)
+from perdure.aio.knowledge import AsyncEntities, AsyncMemories, AsyncTasks, AsyncTodos
 from perdure.app import Engine
+from perdure.handles.conversation import Conversation, Turn
+from perdure.handles.knowledge import EntityHandle, Memories, TaskHandle, TodoHandle
 from perdure.handles.memory import Memory
 from perdure.handles.series import SeriesHandle
 from perdure.handles.state import State
 from perdure.handles.tools import Tools
+from perdure.handles.transcripts import TranscriptHandle
 
 NAMES = [
-    "Conflict", "Corrupt", "Engine", "InvalidInput", "LimitExceeded", "Limits", "Memory", "Message", "NewMessage", "NotFound",
-    "Page", "PerdureError", "QueryOptions", "Session", "Settings", "ToolCall", "Unavailable", "Unsupported", "Window", "open", "restore",
+    "Conflict", "Context", "Corrupt", "Digest", "Engine", "InvalidInput", "Layers", "LimitExceeded", "Limits", "Memory", "Message",
+    "NewMessage", "NotFound", "Page", "PerdureError", "QueryOptions", "Session", "Settings", "Summary", "SummaryRequest", "ToolCall",
+    "Unavailable", "Unsupported", "Window", "open", "restore",
 ]  # fmt: skip
 
 
@@ -34,7 +48,10 @@ def test_the_public_names_are_these() -> None:
 
 
 def test_the_testing_names_are_these() -> None:
-    assert perdure.testing.__all__ == ["FailingStore", "StoppedClock", "StoreContract"]
+    assert perdure.testing.__all__ == [
+        "PROBES", "REPORT", "TUNE", "FailingStore", "Plant", "Probe", "ProbeReport", "ProbeScore", "StoppedClock",
+        "StoreContract", "run_probes", "score_probe",
+    ]  # fmt: skip
     for name in perdure.testing.__all__:
         assert getattr(perdure.testing, name) is not None
     with pytest.raises(AttributeError):
@@ -57,7 +74,20 @@ def public(kind: type) -> dict[str, object]:
 
 @pytest.mark.parametrize(
     ("sync", "asynchronous"),
-    [(Memory, AsyncMemory), (Engine, AsyncEngine), (State, AsyncState), (SeriesHandle, AsyncSeries), (Tools, AsyncTools)],
+    [
+        (Memory, AsyncMemory),
+        (Engine, AsyncEngine),
+        (State, AsyncState),
+        (SeriesHandle, AsyncSeries),
+        (Tools, AsyncTools),
+        (Conversation, AsyncConversation),
+        (Turn, AsyncTurn),
+        (TranscriptHandle, AsyncTranscripts),
+        (Memories, AsyncMemories),
+        (EntityHandle, AsyncEntities),
+        (TodoHandle, AsyncTodos),
+        (TaskHandle, AsyncTasks),
+    ],
 )
 def test_the_async_face_has_the_same_calls(sync: type, asynchronous: type) -> None:
     assert public(asynchronous) == public(sync)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,6 +17,11 @@ _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-.")
 _DEVICES = {"con", "prn", "aux", "nul", *(f"{kind}{number}" for kind in ("com", "lpt") for number in range(1, 10))}
 NAME_BYTES_MAX = 150
 TEMP_SUFFIX = ".tmp"
+# A file name may have 255 bytes; the temporary one adds 22.
+TEMP_NAME_MAX = 230
+LOCK_DEADLINE_S = 30.0
+LOCK_WAIT_S = 0.0005
+LOCK_WAIT_S_MAX = 0.02
 
 
 def safe_name(text: str) -> str:
@@ -48,7 +54,7 @@ def original_name(name: str) -> str | None:
 
 def replace_file(path: Path, content: bytes) -> None:
     """Put `content` under `path`: afterwards it is there for good; after a crash before that, the old one is."""
-    temp = path.with_name(f".{path.name[:NAME_BYTES_MAX]}.{secrets.token_hex(8)}{TEMP_SUFFIX}")
+    temp = path.with_name(f".{path.name[:TEMP_NAME_MAX]}.{secrets.token_hex(8)}{TEMP_SUFFIX}")
     with writing(path):
         try:
             with temp.open("xb") as file:
@@ -80,14 +86,19 @@ def remove_temps(folder: Path) -> int:
 
 
 @contextmanager
-def locked(path: Path, *, shared: bool = False) -> Iterator[None]:
-    """Hold the lock file `path`, against other threads and processes; it goes with its holder."""
+def locked(path: Path, *, shared: bool = False, deadline_s: float = LOCK_DEADLINE_S) -> Iterator[None]:
+    """Hold the lock file `path`, against other threads and processes; it goes with its holder.
+
+    Several may share it, or one holds it alone. `Unavailable` if others do not let go of it within `deadline_s`.
+    """
     with writing(path):
-        file = path.open("ab")
-    with file:
+        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
         with writing(path):
-            _lock(file, shared=shared)
+            _lock(file, path, shared=shared, deadline_s=deadline_s)
         yield
+    finally:
+        os.close(file)
 
 
 @contextmanager
@@ -97,6 +108,17 @@ def writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise Unavailable(f"{path} cannot be written ({error.strerror or error}); free space or correct its rights") from error
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """What the operating system refuses, as our own error; that there is no such file is for the caller to say."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise Unavailable(f"{path} cannot be read ({error.strerror or error}); correct its rights, or move it away") from error
 
 
 def sync_folder(folder: Path) -> None:
@@ -116,13 +138,29 @@ def _write_synced(file: IO[bytes], content: bytes) -> None:
     os.fsync(file.fileno())
 
 
-def _lock(file: IO[bytes], *, shared: bool) -> None:
+def _lock(file: int, path: Path, *, shared: bool, deadline_s: float) -> None:
+    until = time.monotonic() + deadline_s
+    wait_s = LOCK_WAIT_S
+    while not _try_lock(file, shared=shared):
+        if time.monotonic() > until:
+            raise Unavailable(f"{path} has been locked for {deadline_s:g} s; see which process holds it")
+        time.sleep(wait_s)
+        wait_s = min(2 * wait_s, LOCK_WAIT_S_MAX)
+
+
+def _try_lock(file: int, *, shared: bool) -> bool:
     if os.name == "nt":
         import msvcrt
 
-        file.seek(0)
-        msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)  # type: ignore[attr-defined,unused-ignore]
-        return
+        try:
+            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
+        except PermissionError:
+            return False
+        return True
     import fcntl
 
-    fcntl.flock(file.fileno(), fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
+    try:
+        fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

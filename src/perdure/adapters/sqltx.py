@@ -10,6 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
+from perdure.adapters.sqlconversation import SqlConversation
+from perdure.adapters.sqljournal import SqlJournal
+from perdure.adapters.sqlrecords import SqlRecords
 from perdure.adapters.sqlseries import SqlSeries
 from perdure.adapters.sqlstate import SqlState
 from perdure.adapters.statements import MAX_INTEGER, Statements
@@ -51,6 +54,14 @@ class SqlTx:
     @property
     def series(self) -> SqlSeries:
         return SqlSeries(self._run, self._owner)
+
+    @property
+    def conversation(self) -> SqlConversation:
+        return SqlConversation(self._run, self._owner)
+
+    @property
+    def records(self) -> SqlRecords:
+        return SqlRecords(self._run, self._owner)
 
     # -- the log
 
@@ -161,15 +172,23 @@ class SqlTx:
         found = self._all("list_operations", MAX_INTEGER if before is None else before, limit)
         return [rows.to_operation(row) for row in found]
 
+    def redact(self, message: Message) -> None:
+        self._run.replace("messages", rows.message_row(self._owner, message))
+
+    def rewrite(self, change: Callable[[str], str]) -> dict[str, list[rows.AnyRow]]:
+        changed: dict[str, list[rows.AnyRow]] = {}
+        for table in rows.TABLES:
+            found = [(row, rows.rewritten(table, row, change)) for row in self._run.whole(table, self._prefix)]
+            changed[table] = [new for old, new in found if new != old]
+            for row in changed[table]:
+                self._run.replace(table, row)
+        return changed
+
     def put_tally(self, tally: Tally, *, by: Attribution) -> None:
         held = self.find_tally(tally.address, tally.session_number)
-        operation = rows.tally_operation(self._next_operation(), held, tally, by)
-        self._run.put("insert_operation", [rows.operation_row(self._owner, operation)])
-        self._run.put("put_tally", [rows.tally_row(self._owner, tally, operation.seq)])
-
-    def _next_operation(self) -> int:
-        [(seq,)] = self._all("next_operation")
-        return int(seq)
+        journal = SqlJournal(self._run, self._owner)
+        operation = journal.record(lambda seq: rows.tally_operation(seq, held, tally, by))
+        self._run.put("put_tally", [rows.tally_row(self._owner, tally, operation)])
 
     # -- statements
 

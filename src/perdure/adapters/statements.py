@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 from perdure.ports.rows import AnyRow
@@ -21,6 +21,12 @@ class Statements(Protocol):
 
     def put(self, name: str, many: Sequence[AnyRow]) -> None:
         """Run it for each row. What a constraint refuses is a `Conflict`."""
+
+    def whole(self, table: str, owner: tuple[str, str]) -> Iterator[AnyRow]:
+        """All rows of an owner in one of `ports.rows.TABLES`."""
+
+    def replace(self, table: str, row: AnyRow) -> None:
+        """Overwrite the columns outside the key of a row that is held."""
 
     def array(self, values: Sequence[str]) -> Any:
         """A list as one parameter."""

@@ -141,8 +141,8 @@ def holds_lease(held: Job | None, job: Job) -> bool:
 
 
 def settled(held: Job, end: Settlement, now: datetime) -> Job:
-    """`held` after its run ended. If it was enqueued again meanwhile, done means ready once more."""
-    again = held.again and end.state == "done"
+    """`held` after its run ended. If it was enqueued again meanwhile, a run that succeeded is followed by another one."""
+    again = held.again and not end.failed
     return replace(
         held, state="ready" if again else end.state, due_at=now if again else end.due_at,
         attempts=0 if again else end.attempts, again=False, worker=None,

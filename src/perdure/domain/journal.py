@@ -20,6 +20,8 @@ class Attribution:
     """`user`, `agent:NAME`, or a component with its version, such as `tally/1`."""
     at: datetime
     why: str
+    batch: int | None = None
+    """The number of the action that this is a part of; None: it is an action of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,3 +37,5 @@ class Operation:
     before: Json
     after: Json
     why: str
+    batch: int = 0
+    """The number of the first operation of the action it belongs to."""

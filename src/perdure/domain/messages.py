@@ -85,6 +85,21 @@ class Session:
     ended_at: datetime | None
     messages: int
     tokens: int
+    turns: int = 0
+    """A turn is one message of the user and all that answers it."""
+    boundary_seq: int = 0
+    """The working set starts after this message; what is before it is told by the newest fold."""
+    spine_seq: int = 0
+    """The last message that a spine of the user has taken in."""
+    deleted_at: datetime | None = None
+    """Its messages were deleted; only its number and id remain."""
+    learned_seq: int = 0
+    """The last message that was looked through for something to learn."""
+
+    @property
+    def working(self) -> int:
+        """Messages in the working set."""
+        return self.messages - self.boundary_seq
 
 
 @dataclass(frozen=True, slots=True)

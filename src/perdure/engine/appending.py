@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from functools import lru_cache
 from typing import cast
 
 from perdure.domain.errors import Conflict, InvalidInput, LimitExceeded
-from perdure.domain.jobs import NewJob
 from perdure.domain.limits import Limits
 from perdure.domain.messages import ROLES, CallState, Message, NewMessage, Role, Session, ToolCall
 from perdure.domain.scope import ID_BYTES_MAX, Address, MessageId, SessionId, ToolCallId
@@ -19,7 +16,6 @@ from perdure.domain.text import Json, check_id, encode_json, same_json, utf8_siz
 from perdure.domain.times import check_instant
 from perdure.engine.tokens import estimate_tokens
 
-TALLY = "tally"
 TOKENS_MAX = 2**31 - 1
 NO_METADATA: Mapping[str, Json] = {}
 
@@ -47,10 +43,24 @@ class AppendPlan:
     messages: list[Message] = field(default_factory=list)
     sessions: dict[int, Session] = field(default_factory=dict)
     calls: dict[tuple[int, ToolCallId], CallState] = field(default_factory=dict)
+    closed: list[int] = field(default_factory=list)
+    """Numbers of the sessions that it ends."""
 
 
-def draft(message: NewMessage, *, limits: Limits, now: datetime, new_id: Callable[[], str]) -> Draft:
+@dataclass(frozen=True, slots=True)
+class Drafting:
+    """What making a draft takes besides the message."""
+
+    limits: Limits
+    now: datetime
+    new_id: Callable[[], str]
+    count: Callable[[str], int] = estimate_tokens
+    """Counts the tokens of messages that come without a count."""
+
+
+def draft(message: NewMessage, by: Drafting) -> Draft:
     """Check one message against every rule that needs no store."""
+    limits = by.limits
     if not isinstance(message, NewMessage):
         raise InvalidInput(f"a message is a `{type(message).__name__}`; pass `perdure.NewMessage(role, content)` values")
     if not isinstance(message.failed, bool):
@@ -74,18 +84,18 @@ def draft(message: NewMessage, *, limits: Limits, now: datetime, new_id: Callabl
         check_id(message.session, "session", bytes_max=ID_BYTES_MAX)
     return Draft(
         message=message,
-        id=MessageId(message.id if message.id is not None else new_id()),
-        at=now if message.at is None else check_instant(message.at, "at"),
-        tokens=_check_tokens(message),
+        id=MessageId(message.id if message.id is not None else by.new_id()),
+        at=by.now if message.at is None else check_instant(message.at, "at"),
+        tokens=_check_tokens(message, by.count),
         metadata=_check_metadata(message.metadata, limits),
         tool_calls=tuple(tool_calls),
     )
 
 
-def _check_tokens(message: NewMessage) -> int:
+def _check_tokens(message: NewMessage, count: Callable[[str], int]) -> int:
     given = message.tokens
     if given is None:
-        return estimate_tokens(message.content)
+        return count(message.content)
     if not isinstance(given, int) or isinstance(given, bool) or not 0 <= given <= TOKENS_MAX:
         raise InvalidInput(f"`tokens` = {given!r:.40} must be a whole number from 0 to {TOKENS_MAX}; omit it for an estimate")
     return given
@@ -136,9 +146,11 @@ class Placing:
     latest: Session | None
     """The newest session of the address, read under the writer's lock."""
     named: dict[str, Session]
-    """Sessions that drafts name, as far as they exist."""
+    """Sessions that drafts name, as far as they exist, and the resumed one."""
     calls: Sequence[CallState]
     """Calls that drafts answer or make again, as far as they are held, by session number."""
+    resumed: Session | None = None
+    """An older session that is open although the newest has ended."""
     plan: AppendPlan = field(default_factory=AppendPlan)
     _placed: dict[MessageId, Message] = field(default_factory=dict)
 
@@ -187,6 +199,11 @@ class Placing:
                 self._end_of(session, given, last_at),
                 seq,
                 session.tokens + one.tokens,
+                session.turns + (given.role == "user"),
+                session.boundary_seq,
+                session.spine_seq,
+                None,
+                session.learned_seq,
             )
         )
         return message
@@ -201,16 +218,28 @@ class Placing:
         given = one.message
         if given.session is not None:
             session = self.named.get(given.session)
-            return session if session is not None else self._open(SessionId(given.session), one.at)
+            if session is None:
+                return self._open(SessionId(given.session), one.at)
+            if session.deleted_at is not None:
+                raise Conflict(f"session {given.session!r:.80} was deleted; name another one")
+            return session
         if given.tool_call_id is not None:
             call = self._call(ToolCallId(given.tool_call_id))
             # However long a tool ran, its result belongs to the session of its call.
             return self._session_numbered(call.session_number)
-        if self.latest is None or self.latest.ended_at is not None:
+        current = self._current()
+        if current is None or one.at - current.last_at > self.idle:
             return self._open(SessionId(self.new_id()), one.at)
-        if one.at - self.latest.last_at > self.idle:
-            return self._open(SessionId(self.new_id()), one.at)
-        return self.latest
+        return current
+
+    def _current(self) -> Session | None:
+        """The session that goes on: the newest, or an older one that was resumed after the newest had ended."""
+        if self.latest is not None and self.latest.ended_at is None:
+            return self.latest
+        if self.resumed is None:
+            return None
+        resumed = self.named.get(self.resumed.id, self.resumed)
+        return resumed if resumed.ended_at is None else None
 
     def _session_numbered(self, number: int) -> Session:
         if self.latest is not None and self.latest.number == number:
@@ -218,11 +247,11 @@ class Placing:
         return next(session for session in self.named.values() if session.number == number)
 
     def _open(self, session_id: SessionId, at: datetime) -> Session:
-        number = 1
-        if self.latest is not None:
-            number = self.latest.number + 1
-            if self.latest.ended_at is None:
-                self._keep(replace(self.latest, ended_at=self.latest.last_at))
+        number = 1 if self.latest is None else self.latest.number + 1
+        current = self._current()
+        if current is not None:
+            self._keep(replace(current, ended_at=current.last_at))
+            self.plan.closed.append(current.number)
         session = Session(self.address, number, session_id, at, at, None, 0, 0)
         self.latest = session
         self.named[session_id] = session
@@ -282,16 +311,3 @@ def check_same(one: Draft, held: Message, address: Address) -> None:
             f"message id {one.id!r:.80} is already held with another body or at another address; "
             "use a new id, or send exactly what was sent before"
         )
-
-
-def tally_job(address: Address, session_number: int, due_at: datetime) -> NewJob:
-    """The job that counts a session's new messages. One per session, however many messages arrive."""
-    payload = {"agent": address.agent, "channel": address.channel, "session_number": session_number}
-    return NewJob(TALLY, _tally_key(address, session_number), due_at, payload)
-
-
-@lru_cache(maxsize=4096)
-def _tally_key(address: Address, session_number: int) -> str:
-    # A digest, because ids of full length would not fit into an index row.
-    name = "\x1f".join((address.agent, address.channel, str(session_number)))
-    return hashlib.sha256(name.encode()).hexdigest()[:32]

@@ -9,13 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from perdure.domain.agents import AgentState
+from perdure.domain.digests import Digest
 from perdure.domain.jobs import Job
 from perdure.domain.journal import Operation
 from perdure.domain.messages import CallState, Message, Session
+from perdure.domain.records import Record
 from perdure.domain.reports import Finding
 from perdure.domain.scope import Address, Owner
 from perdure.domain.tally import Tally, extended
 from perdure.domain.text import Json
+from perdure.engine.indexing import terms_of
+from perdure.engine.predicates import is_single_valued
 
 Place = tuple[Owner, Address, int]
 
@@ -27,6 +32,9 @@ class _Seen:
     session: Session
     messages: int = 0
     tokens: int = 0
+    turns: int = 0
+    fold_seq: int = 0
+    """Where the newest fold that is not undone ends."""
     tally: Tally | None = None
     made: dict[str, int] = field(default_factory=dict)
     answered: dict[str, int] = field(default_factory=dict)
@@ -38,6 +46,9 @@ class Invariants:
     _numbers: dict[tuple[Owner, Address], int] = field(default_factory=dict)
     _operations: dict[Owner, int] = field(default_factory=dict)
     _stated: dict[Owner, int] = field(default_factory=dict)
+    _terms: set[tuple[Owner, str, str, str, str]] = field(default_factory=set)
+    _slots: set[tuple[Owner, str]] = field(default_factory=set)
+    _turns: dict[tuple[Owner, Address], int] = field(default_factory=dict)
     _last: dict[tuple[Owner, str, str], tuple[int, Json]] = field(default_factory=dict)
 
     def session(self, owner: Owner, session: Session) -> Iterator[Finding]:
@@ -51,6 +62,11 @@ class Invariants:
             yield Finding("a session's last activity is not before its opening", where, session.last_at.isoformat())
         if session.ended_at is not None and session.ended_at != session.last_at:
             yield Finding("a session ends at its last activity", where, session.ended_at.isoformat())
+        if session.deleted_at is not None and (session.messages or session.ended_at is None):
+            yield Finding("a deleted session is empty and has ended", where, f"{session.messages} messages")
+        if not 0 <= session.boundary_seq <= session.messages or not 0 <= session.spine_seq <= session.messages:
+            seqs = f"boundary {session.boundary_seq}, spine {session.spine_seq} of {session.messages}"
+            yield Finding("boundary and spine lie within the session", where, seqs)
         tally = Tally(session.address, session.number)
         self._sessions[(owner, session.address, session.number)] = _Seen(session, tally=tally)
 
@@ -63,6 +79,7 @@ class Invariants:
         if message.seq != seen.messages + 1:
             yield Finding("messages of a session are numbered from 1 without holes", where, f"expected seq {seen.messages + 1}")
         seen.messages, seen.tokens = message.seq, seen.tokens + message.tokens
+        seen.turns += message.role == "user"
         for call in message.tool_calls:
             seen.made[call.id] = message.seq
         if message.tool_call_id is not None:
@@ -112,9 +129,55 @@ class Invariants:
         elif tally.up_to_seq == seen.messages and seen.tally is not None and tally.body() != seen.tally.body():
             yield Finding("a tally that is up to date equals a fresh count", where, f"up to seq {tally.up_to_seq}")
 
+    def agent_state(self, owner: Owner, state: AgentState) -> Iterator[Finding]:
+        self._turns[(owner, state.address)] = state.turns
+        return iter(())
+
+    def digest(self, owner: Owner, digest: Digest, journalled: tuple[str, Json], operation: int) -> Iterator[Finding]:
+        key, record = journalled
+        where = f"{_where(owner, digest.address, digest.session_number)}, {digest.kind} version {digest.version}"
+        if self._last.pop((owner, "digest", key), None) != (operation, record):
+            yield Finding("a derived row is what its last operation left", where, f"operation {operation}")
+        if digest.based_on >= digest.version:
+            yield Finding("a digest continues an earlier version", where, f"version {digest.based_on}")
+        for source in digest.sources:
+            seen = self._sessions.get((owner, source.address, source.session_number))
+            if source.first_seq < 1 or seen is None or source.last_seq > seen.messages:
+                told = f"session {source.session_number}, messages {source.first_seq} to {source.last_seq}"
+                yield Finding("a digest stands for messages that exist", where, told)
+        own = self._sessions.get((owner, digest.address, digest.session_number))
+        if digest.kind == "fold" and not digest.undone and own is not None:
+            own.fold_seq = digest.last_seq  # versions stream by in order: the last one counts
+
+    def record(self, owner: Owner, record: Record) -> Iterator[Finding]:
+        where = f"{whose(owner)}, {record.kind} {record.key!r:.80}"
+        if self._last.pop((owner, record.kind, record.key), None) != (record.operation, dict(record.body)):
+            yield Finding("a derived row is what its last operation left", where, f"operation {record.operation}")
+        for name, value in terms_of(record.kind, record.body):
+            self._terms.add((owner, record.kind, name, value, record.key))
+            if name == "slot" and is_single_valued(value.partition("|")[2].partition("@")[0]):
+                if (owner, value) in self._slots:
+                    yield Finding("a single-valued attribute has one current value", where, "it has two")
+                self._slots.add((owner, value))
+
+    def term(self, owner: Owner, term: tuple[str, str, str, str]) -> Iterator[Finding]:
+        kind, name, value, key = term
+        if (owner, kind, name, value, key) in self._terms:
+            self._terms.remove((owner, kind, name, value, key))
+        else:
+            yield Finding("a record is found by what it says", f"{whose(owner)}, {kind} {key!r:.80}", f"not by its {name}")
+
     def end(self) -> Iterator[Finding]:
+        yield from self._end_of_addresses()
+        for owner, kind, name, _, key in self._terms:
+            yield Finding("a record is found by what it says", f"{whose(owner)}, {kind} {key!r:.80}", f"its {name} is missing")
         for (owner, address, number), seen in self._sessions.items():
             where = _where(owner, address, number)
+            if seen.session.turns != seen.turns:
+                yield Finding("a session counts its turns", where, f"{seen.session.turns} stated, {seen.turns} held")
+            if seen.session.boundary_seq != seen.fold_seq:
+                told = f"boundary {seen.session.boundary_seq}, fold up to {seen.fold_seq}"
+                yield Finding("what is out of the working set is told by a fold", where, told)
             if seen.session.messages != seen.messages:
                 yield Finding("a session counts its messages", where, f"{seen.session.messages} stated, {seen.messages} held")
             if seen.session.tokens != seen.tokens:
@@ -129,6 +192,17 @@ class Invariants:
         for (owner, kind, _), (seq, after) in self._last.items():
             if after is not None:
                 yield Finding("what an operation left is there", f"{whose(owner)}, operation {seq}", f"no such {kind}")
+
+    def _end_of_addresses(self) -> Iterator[Finding]:
+        held: dict[tuple[Owner, Address], int] = {}
+        for (owner, address, _), seen in self._sessions.items():
+            held[(owner, address)] = held.get((owner, address), 0) + seen.turns
+        for (owner, address), turns in held.items():
+            stated = self._turns.get((owner, address), 0)
+            # Deleted sessions stay counted.
+            if stated < turns:
+                where = f"{whose(owner)}, agent {address.agent!r:.40}, channel {address.channel!r:.40}"
+                yield Finding("an address counts its turns", where, f"{stated} stated, {turns} held")
 
 
 def whose(owner: Owner) -> str:

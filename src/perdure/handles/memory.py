@@ -3,23 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING
 
-from perdure.domain.errors import InvalidInput
+from perdure.domain.context import Context
+from perdure.domain.errors import InvalidInput, Unsupported
 from perdure.domain.jobs import Job, JobState
 from perdure.domain.journal import Operation
+from perdure.domain.knowledge import MemoryType
 from perdure.domain.messages import Message, MessageFields, NewMessage, Session
 from perdure.domain.scope import Scope
 from perdure.domain.series import Series
 from perdure.domain.tally import Tally
+from perdure.engine.auditing import read_export
+from perdure.engine.committing import Outcome
+from perdure.handles.conversation import Conversation, ConversationServices, Turn, held_turn, new_message
+from perdure.handles.knowledge import (
+    EntityHandle,
+    KnowledgeServices,
+    Memories,
+    RememberFields,
+    TaskHandle,
+    TodoHandle,
+    remember,
+)
 from perdure.handles.series import SeriesHandle, SeriesRules, SeriesServices
 from perdure.handles.state import State
 from perdure.handles.tools import Tools
+from perdure.handles.transcripts import TranscriptHandle
 from perdure.ports.clock import Clock
+from perdure.services.auditing import AuditReport
+from perdure.services.curating import Curation
+from perdure.services.extracting import Learned
+from perdure.services.forgetting import Forgotten
 from perdure.services.history import History
 from perdure.services.ingest import Ingest
 from perdure.services.state import StateService
+from perdure.services.transcripts import Transcripts
+from perdure.services.turns import LEASE_S
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -32,8 +55,11 @@ class MemoryServices:
     clock: Clock
     ingest: Ingest
     history: History
+    conversation: ConversationServices
     state: StateService
     series: SeriesServices
+    transcripts: Transcripts | None
+    knowledge: KnowledgeServices
 
 
 class Memory:
@@ -63,6 +89,125 @@ class Memory:
         """State and series as tools for an agent."""
         return Tools(self.state, self.series)
 
+    @property
+    def conversation(self) -> Conversation:
+        """The sessions of this address, their working sets and the layers over them."""
+        return Conversation(self.scope, self._do.conversation)
+
+    @property
+    def transcripts(self) -> TranscriptHandle:
+        """The Markdown files of this user's sessions; `Unsupported` unless the setting `files_dir` says where they are."""
+        if self._do.transcripts is None:
+            raise Unsupported("no transcripts are kept; set `files_dir` to the folder they should be in")
+        return TranscriptHandle(self.scope, self._do.transcripts)
+
+    # -- what is known
+
+    def remember(self, content: str, type: MemoryType = "PROFILE", **fields: Unpack[RememberFields]) -> Outcome:
+        """Keep a statement about the user's world: `remember("Lives in Austin", attribute="lives_in", value="Austin")`.
+
+        Saying the same again counts a mention. A new value of a single-valued attribute closes the old one, which stays
+        in the history. Optional: `entities` (`"person:John Doe"`, the primary one first), `fact_type`, `subject` (default: the
+        user), `attribute` and `value`, `importance`, `confidence`, `valid_from`, `ended`, `corrects`, `pinned`,
+        `visible_to` (one agent), `source`.
+        """
+        return remember(self.scope, self._do.knowledge, content, type, fields)
+
+    def seed(self, text: str) -> Sequence[Outcome]:
+        """Learn from a text about the user that somebody wrote for this purpose, such as a profile."""
+        return self._do.knowledge.extracting.seed(self.scope, text)
+
+    @property
+    def memories(self) -> Memories:
+        """What is known: listing, looking back, pinning, archiving."""
+        return Memories(self.scope, self._do.knowledge.knowledge)
+
+    @property
+    def entities(self) -> EntityHandle:
+        """The people, places, organisations and projects that memories are about."""
+        return EntityHandle(self.scope, self._do.knowledge.entities)
+
+    @property
+    def todos(self) -> TodoHandle:
+        """What the user means to do, as told to this agent."""
+        return TodoHandle(self.scope, self._do.knowledge.todos)
+
+    @property
+    def tasks(self) -> TaskHandle:
+        """What this agent itself is doing."""
+        return TaskHandle(self.scope, self._do.knowledge.todos)
+
+    def extract(self, session: str | None = None, *, dry_run: bool = False) -> Learned:
+        """Look through a session (default: the one that goes on) for something to learn, now; a job does so anyway."""
+        held = self._do.conversation.sessions.find(self.scope, session)
+        return self._do.knowledge.extracting.extract(self.scope, session=held, dry_run=dry_run)
+
+    def curate(self, *, dry_run: bool = False) -> Curation:
+        """Fold scattered memories of one entity and flag what clashes, now; a job does so once a day."""
+        return self._do.knowledge.curating.curate(self.scope.owner, self.scope.address, dry_run=dry_run)
+
+    def undo(self, operation: int, *, cascade: bool = False) -> int:
+        """Take back the action that an operation of the journal belongs to; the number of what did so.
+
+        `Conflict` if later actions build on it, unless `cascade`, which takes those back, too.
+        """
+        return self._do.knowledge.knowledge.undo(self.scope.owner, operation, cascade=cascade)
+
+    def diff(self, start: datetime, end: datetime) -> Sequence[Operation]:
+        """What changed between two moments, one operation per row: as it was before, and as it was after."""
+        return self._do.knowledge.knowledge.diff(self.scope.owner, start, end)
+
+    def forget(
+        self,
+        *,
+        entity: str | None = None,
+        memory: str | None = None,
+        messages: tuple[str, str] | None = None,
+        user: bool = False,
+    ) -> Forgotten:
+        """Remove data for good, with all that was derived from it, and overwrite what it occupied.
+
+        Name one thing: an entity, a memory, the first and last of a run of messages, or `user=True` for everything.
+        """
+        do = self._do.knowledge.forgetting
+        given = {"entity": entity, "memory": memory, "messages": messages, "user": user or None}
+        chosen = [name for name, value in given.items() if value is not None]
+        if len(chosen) != 1:
+            raise InvalidInput(f"`forget` was given {', '.join(chosen) or 'nothing'}; name exactly one thing")
+        if entity is not None:
+            return do.forget_entity(self.scope, entity)
+        if memory is not None:
+            return do.forget_memory(self.scope, memory)
+        if messages is not None:
+            return do.forget_messages(self.scope, *messages)
+        return do.forget_user(self.scope.owner)
+
+    def audit(self, export: str | None = None) -> AuditReport:
+        """What is wrong with what is remembered: doubles, junk, stale, clashing, orphaned, too much.
+
+        With `export`, the text of another engine's export (mem0, or the memory server of MCP) is looked through instead.
+        """
+        auditing = self._do.knowledge.auditing
+        return auditing.audit(self.scope.owner) if export is None else auditing.report(read_export(export))
+
+    # -- the conversation
+
+    def context(self, *, budget_tokens: int | None = None) -> Context:
+        """What the agent should be given now: what is remembered of this user, then the conversation as it stands.
+
+        Ends a session that was silent for too long and folds what is due before it answers. Never over the budget
+        (default: the setting `history_tokens_max`); what did not fit is named in `dropped`.
+        """
+        return self._do.conversation.assembly.context(self.scope, budget_tokens=budget_tokens)
+
+    def turn(self, *, wait_s: float = 30.0, lease_s: float = LEASE_S) -> AbstractContextManager[Turn]:
+        """Hold the floor of this channel: `with ana.turn() as turn: turn.append(…)`. One turn at a time.
+
+        The lease is prolonged while the block runs; a process that dies loses it after `lease_s`. `Unavailable` if
+        another turn holds the channel for longer than `wait_s`.
+        """
+        return held_turn(self.scope, self._do.conversation, wait_s=wait_s, lease_s=lease_s)
+
     def append(self, role: str, content: str, **fields: Unpack[MessageFields]) -> Message:
         """Log one message, durably, and queue the work it causes.
 
@@ -71,7 +216,7 @@ class Memory:
         the open one, or a new one after a long silence), `tokens` (default: estimated), `metadata` (a JSON object),
         `tool_calls` (of an assistant message), `tool_call_id` and `failed` (of a tool message).
         """
-        return self._do.ingest.append(self.scope, [_new_message(role, content, fields)])[0]
+        return self._do.ingest.append(self.scope, [new_message(role, content, fields)])[0]
 
     def append_many(self, messages: Iterable[NewMessage]) -> list[Message]:
         """Log several messages in one transaction: all of them, in order, or none."""
@@ -110,12 +255,3 @@ class Memory:
     def __repr__(self) -> str:
         owner, address = self.scope.owner, self.scope.address
         return f"Memory(space={owner.space!r}, user={owner.user!r}, agent={address.agent!r}, channel={address.channel!r})"
-
-
-def _new_message(role: str, content: str, fields: MessageFields) -> NewMessage:
-    try:
-        return NewMessage(role, content, **fields)
-    except TypeError:
-        known = NewMessage.__dataclass_fields__
-        extra = sorted(name for name in fields if name not in known)
-        raise InvalidInput(f"`append` does not take {', '.join(extra)}; it takes {', '.join(known)}") from None

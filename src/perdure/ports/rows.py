@@ -43,7 +43,23 @@ _PLACE = (*_OWNER, "agent", "channel", "session_number")
 
 # In an order in which rows can be loaded: what is referred to comes first.
 TABLES: dict[str, Table] = {
-    "sessions": Table((*_PLACE, "session", "opened_at_us", "last_at_us", "ended_at_us", "messages", "tokens"), 5),
+    "sessions": Table(
+        (
+            *_PLACE,
+            "session",
+            "opened_at_us",
+            "last_at_us",
+            "ended_at_us",
+            "messages",
+            "tokens",
+            "turns",
+            "boundary_seq",
+            "spine_seq",
+            "deleted_at_us",
+            "learned_seq",
+        ),
+        5,
+    ),
     "messages": Table(
         (*_PLACE, "seq", "id", "role", "content", "at_us", "tokens", "metadata", "tool_calls", "tool_call_id", "failed"), 6
     ),
@@ -73,7 +89,7 @@ TABLES: dict[str, Table] = {
         4,
     ),
     "owners": Table((*_OWNER, "operations"), 2),
-    "operations": Table((*_OWNER, "seq", "at_us", "actor", "action", "kind", "key", "before", "after", "why"), 3),
+    "operations": Table((*_OWNER, "seq", "at_us", "actor", "action", "kind", "key", "before", "after", "why", "batch"), 3),
     "tallies": Table((*_PLACE, "up_to_seq", "body", "operation"), 5),
     "state_keys": Table((*_OWNER, "key", "revision", "saved_at_us", "expires_at_us", "size_bytes", "preview"), 3),
     "state_revisions": Table((*_OWNER, "key", "revision", "body", "saved_at_us", "expires_at_us", "request"), 4),
@@ -101,14 +117,63 @@ TABLES: dict[str, Table] = {
     "series_past": Table((*_OWNER, "series", "id", "version", "at_us", "body", "seen_us"), 5),
     "series_windows": Table((*_OWNER, "series", "start_us", "end_us", "fetched_us"), 4),
     "series_leases": Table((*_OWNER, "series", "holder", "start_us", "end_us", "until_us"), 5),
+    "agent_states": Table(
+        (
+            *_OWNER,
+            "agent",
+            "channel",
+            "turns",
+            "last_at_us",
+            "last_text",
+            "profile",
+            "casual",
+            "rolling_tried_us",
+            "rolling_done_us",
+            "rolling_error",
+            "curated_us",
+            "curated_memories",
+            "turn_holder",
+            "turn_until_us",
+        ),
+        4,
+    ),
+    "digests": Table((*_PLACE, "kind", "version", "made_at_us", "undone", "body", "operation"), 7),
+    "records": Table((*_OWNER, "kind", "key", "body", "operation"), 4),
+    "record_terms": Table((*_OWNER, "kind", "field", "value", "key"), 6),
+    "echoes": Table((*_OWNER, "hash", "at_us"), 3),
 }
 
 
 dump = compact_json
 
 
+# Texts by which rows are found or told apart: they are names, and stay.
+_NAMES = {
+    "messages": {"id", "role", "tool_call_id"},
+    "sessions": {"session"},
+    "tool_calls": {"name"},
+    "jobs": {"state", "worker", "repeat"},
+    "operations": {"actor", "action", "kind", "key"},
+    "state_revisions": {"request"},
+    "series": {"incarnation", "last_request"},
+    "agent_states": {"profile", "turn_holder"},
+    # The journal knows a digest by its fingerprint: it is removed and made anew, not rewritten.
+    "digests": {"body"},
+}
+
+
+def rewritten(table: str, row: AnyRow, change: Callable[[str], str]) -> AnyRow:
+    """`row` with every text that is not a name put through `change`."""
+    columns, key = TABLES[table]
+    names = _NAMES.get(table, set())
+    return tuple(
+        change(value) if index >= key and isinstance(value, str) and columns[index] not in names else value
+        for index, value in enumerate(row)
+    )
+
+
 @lru_cache(maxsize=1024)
-def _address(agent: str, channel: str) -> Address:
+def address_of(agent: str, channel: str) -> Address:
     return Address(agent, channel)
 
 
@@ -128,9 +193,11 @@ def readable(table: str, reader: Callable[[AnyRow], T], row: AnyRow) -> T:
 
 def session_row(owner: Owner, session: Session) -> AnyRow:
     ended = None if session.ended_at is None else to_us(session.ended_at)
+    deleted = None if session.deleted_at is None else to_us(session.deleted_at)
     return (
         owner.space, owner.user, session.address.agent, session.address.channel, session.number, session.id,
-        to_us(session.opened_at), to_us(session.last_at), ended, session.messages, session.tokens,
+        to_us(session.opened_at), to_us(session.last_at), ended, session.messages, session.tokens, session.turns,
+        session.boundary_seq, session.spine_seq, deleted, session.learned_seq,
     )  # fmt: skip
 
 
@@ -139,10 +206,11 @@ def to_session(row: AnyRow) -> Session:
 
 
 def _read_session(row: AnyRow) -> Session:
-    _, _, agent, channel, number, session, opened, last, ended, messages, tokens = row
+    _, _, agent, channel, number, session, opened, last, ended, messages, tokens, turns, boundary, spine, deleted, learned = row
     return Session(
-        _address(agent, channel), number, SessionId(session), from_us(opened), from_us(last),
-        None if ended is None else from_us(ended), messages, tokens,
+        address_of(agent, channel), number, SessionId(session), from_us(opened), from_us(last),
+        None if ended is None else from_us(ended), messages, tokens, turns, boundary, spine,
+        None if deleted is None else from_us(deleted), learned,
     )  # fmt: skip
 
 
@@ -175,7 +243,7 @@ def _read_message(row: AnyRow) -> Message:
         content=content, at=from_us(at), tokens=tokens, metadata={} if metadata is None else json.loads(metadata),
         tool_calls=() if calls is None else _read_calls(calls),
         tool_call_id=None if call_id is None else ToolCallId(call_id), failed=bool(failed),
-        address=_address(agent, channel),
+        address=address_of(agent, channel),
     )  # fmt: skip
 
 
@@ -251,7 +319,8 @@ def to_queue_report(counts: Iterable[AnyRow], now: datetime) -> QueueReport:
 def operation_row(owner: Owner, op: Operation) -> AnyRow:
     before = None if op.before is None else dump(op.before)
     after = None if op.after is None else dump(op.after)
-    return (owner.space, owner.user, op.seq, to_us(op.at), op.actor, op.action, op.kind, op.key, before, after, op.why)
+    batch = op.batch or op.seq
+    return (owner.space, owner.user, op.seq, to_us(op.at), op.actor, op.action, op.kind, op.key, before, after, op.why, batch)
 
 
 def to_operation(row: AnyRow) -> Operation:
@@ -259,10 +328,10 @@ def to_operation(row: AnyRow) -> Operation:
 
 
 def _read_operation(row: AnyRow) -> Operation:
-    _, _, seq, at, actor, action, kind, key, before, after, why = row
+    _, _, seq, at, actor, action, kind, key, before, after, why, batch = row
     return Operation(
         seq, from_us(at), actor, action, kind, key,
-        None if before is None else json.loads(before), None if after is None else json.loads(after), why,
+        None if before is None else json.loads(before), None if after is None else json.loads(after), why, batch,
     )  # fmt: skip
 
 
@@ -271,13 +340,20 @@ def tally_key(tally: Tally) -> str:
     return dump([tally.address.agent, tally.address.channel, tally.session_number])
 
 
-def tally_operation(seq: int, held: Tally | None, tally: Tally, by: Attribution) -> Operation:
-    """The journal entry of storing `tally` over `held`. Counts never go back: that would be a late, outdated run."""
-    if held is not None and held.up_to_seq > tally.up_to_seq:
+def tally_operation(seq: int, held: Tally | None, tally: Tally | None, by: Attribution) -> Operation:
+    """The journal entry of storing `tally` over `held`, or of removing it if None.
+
+    Counts never go back: that would be a late, outdated run.
+    """
+    if held is not None and tally is not None and held.up_to_seq > tally.up_to_seq:
         raise Conflict(f"the tally already counts {held.up_to_seq} messages, more than {tally.up_to_seq}; read again")
-    action = "add" if held is None else "update"
+    subject = tally if tally is not None else held
+    if subject is None:
+        raise Conflict("there is no tally to remove; read again")
+    action = "add" if held is None else "remove" if tally is None else "update"
     before = None if held is None else held.body()
-    return Operation(seq, by.at, by.actor, action, "tally", tally_key(tally), before, tally.body(), by.why)
+    after = None if tally is None else tally.body()
+    return Operation(seq, by.at, by.actor, action, "tally", tally_key(subject), before, after, by.why, by.batch or seq)
 
 
 def tally_row(owner: Owner, tally: Tally, operation: int) -> AnyRow:
@@ -296,8 +372,8 @@ def _read_tally(row: AnyRow) -> Tally:
     _, _, agent, channel, number, up_to_seq, body, _ = row
     counts = json.loads(body)
     return Tally(
-        _address(agent, channel), number, up_to_seq, counts["by_role"], counts["tokens_by_role"], counts["by_tool"],
-        counts["failures"],
+        address_of(agent, channel), number, up_to_seq, counts["by_role"], counts["tokens_by_role"], counts["by_tool"],
+        counts["failures"], counts.get("input_tokens", 0), counts.get("output_tokens", 0),
     )  # fmt: skip
 
 

@@ -25,6 +25,8 @@ from perdure.domain.messages import CallState, Message, MessageQuery, Session
 from perdure.domain.reports import Finding, StoreDescription, StoreFile
 from perdure.domain.scope import Address, MessageId, Owner, SessionId, ToolCallId
 from perdure.domain.tally import Tally
+from perdure.ports.conversation import ConversationTx, ConversationView
+from perdure.ports.records import RecordTx, RecordView
 from perdure.ports.series import SeriesTx, SeriesView
 from perdure.ports.state import StateTx, StateView
 
@@ -57,6 +59,14 @@ class View(Protocol):
     def series(self) -> SeriesView:
         """The owner's time series."""
 
+    @property
+    def conversation(self) -> ConversationView:
+        """Counters, open sessions and digests of the owner's conversations."""
+
+    @property
+    def records(self) -> RecordView:
+        """What is known: memories, statements, entities, todos."""
+
     def find_messages(self, ids: Sequence[MessageId]) -> dict[MessageId, Message]:
         """Those of `ids` that are held."""
 
@@ -73,7 +83,10 @@ class View(Protocol):
         """The session by its id, or by its number if given an integer. In `write`, it is locked until the transaction ends."""
 
     def list_sessions(self, address: Address | None, *, limit: int, before: int | None = None) -> list[Session]:
-        """Sessions of the address (of all addresses if None), highest number first; ties by agent, then channel."""
+        """Sessions of the address (of all addresses if None), highest number first; ties by agent, then channel.
+
+        Deleted ones are left out.
+        """
 
     def find_calls(self, address: Address, ids: Sequence[ToolCallId]) -> list[CallState]:
         """All calls under `ids` at the address, by session number, then id: an id may be used anew in another session."""
@@ -102,6 +115,14 @@ class Tx(View, Protocol):
     def series(self) -> SeriesTx:
         """The owner's time series."""
 
+    @property
+    def conversation(self) -> ConversationTx:
+        """Counters, open sessions and digests of the owner's conversations."""
+
+    @property
+    def records(self) -> RecordTx:
+        """What is known: memories, statements, entities, todos."""
+
     def put_sessions(self, sessions: Iterable[Session]) -> None:
         """Insert, or update by (address, number). Another session under the same id at the address is a `Conflict`."""
 
@@ -129,6 +150,15 @@ class Tx(View, Protocol):
 
     def remove_jobs(self, *, done_before: datetime) -> int:
         """Forget jobs that were done before that instant."""
+
+    def redact(self, message: Message) -> None:
+        """Replace content and metadata of a message that is held. For forgetting only."""
+
+    def rewrite(self, change: Callable[[str], str]) -> dict[str, list[Row]]:
+        """Put every text that is not part of a key through `change`; the rows that it changed, by table, as they are now.
+
+        For forgetting only: it changes what is otherwise never changed.
+        """
 
     def put_tally(self, tally: Tally, *, by: Attribution) -> None:
         """Store the counts and journal the change. A held tally with a higher `up_to_seq` is a `Conflict`."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
-from perdure.domain.errors import InvalidInput, LimitExceeded
+from perdure.domain.agents import beginning
+from perdure.domain.errors import Conflict, InvalidInput, LimitExceeded
 from perdure.domain.limits import Limits
 from perdure.domain.messages import Message, NewMessage, Session
-from perdure.domain.scope import MessageId, Scope, SessionId, ToolCallId
-from perdure.engine.appending import AppendPlan, Draft, Placing, draft, tally_job
+from perdure.domain.scope import Address, MessageId, Scope, SessionId, ToolCallId
+from perdure.engine.appending import AppendPlan, Draft, Drafting, Placing, draft
+from perdure.engine.upkeep import TALLY, session_job
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store, Tx
 
@@ -21,23 +23,26 @@ class Ingest:
     clock: Clock
     limits: Limits
     session_idle: timedelta
+    count: Callable[[str], int]
+    """Counts the tokens of messages that come without a count."""
 
-    def append(self, scope: Scope, messages: Iterable[NewMessage]) -> list[Message]:
-        """Store all of `messages`, in order, or none. Those already held are answered as they are, marked `repeated`."""
-        now = self.clock.now()
+    def append(self, scope: Scope, messages: Iterable[NewMessage], *, holder: str | None = None) -> list[Message]:
+        """Store all of `messages`, in order, or none. Those already held are answered as they are, marked `repeated`.
+
+        With `holder`, only while that holder has the floor of the channel; else it is a `Conflict`.
+        """
         drafts: list[Draft] = []
         if not hasattr(messages, "__iter__"):
             raise InvalidInput(f"`messages` is a `{type(messages).__name__}`; pass `perdure.NewMessage` values in a list")
+        by = self.drafting(self.clock.now())
         for message in messages:
             if len(drafts) >= self.limits.batch_messages_max:
                 raise LimitExceeded(
                     f"the batch has more than `batch_messages_max` = {self.limits.batch_messages_max} messages; split it"
                 )
-            drafts.append(draft(message, limits=self.limits, now=now, new_id=self.clock.new_id))
+            drafts.append(draft(message, by))
         if not drafts:
             return []
-        address, queue_max = scope.address, self.limits.queue_jobs_max
-
         # Ids made here cannot be held yet, except when the work runs again after an answer was lost.
         given = [one.id for one in drafts if one.message.id is not None]
         runs = 0
@@ -46,17 +51,33 @@ class Ingest:
             nonlocal runs
             runs += 1
             suspects = given if runs == 1 else [one.id for one in drafts]
-            plan = self._placed(tx, scope, drafts, suspects)
-            if plan.messages:
-                tx.put_sessions(plan.sessions.values())
-                tx.append(plan.messages)
-                if plan.calls:
-                    tx.put_calls(address, plan.calls.values())
-                for number in {message.session_number for message in plan.messages}:
-                    tx.enqueue(tally_job(address, number, now), now=now, queue_max=queue_max)
-            return plan.results
+            if holder is not None:
+                # The session is locked first, as everywhere: in another order, two could wait for each other.
+                tx.latest_session(scope.address)
+                check_floor(tx, scope.address, holder, self.clock.now())
+            return self.put(tx, scope, drafts, suspects, now=by.now)
 
         return self.store.write(scope.owner, work)
+
+    def drafting(self, now: datetime) -> Drafting:
+        """What makes drafts of messages that arrive now."""
+        return Drafting(self.limits, now, self.clock.new_id, self.count)
+
+    def put(
+        self, tx: Tx, scope: Scope, drafts: Sequence[Draft], suspects: Sequence[MessageId], *, now: datetime
+    ) -> list[Message]:
+        """`append` as part of a transaction. `suspects` are the ids that may be held already."""
+        address, queue_max = scope.address, self.limits.queue_jobs_max
+        plan = self._placed(tx, scope, drafts, suspects)
+        if plan.messages:
+            tx.put_sessions(plan.sessions.values())
+            tx.append(plan.messages)
+            if plan.calls:
+                tx.put_calls(address, plan.calls.values())
+            _count_turns(tx, address, plan.messages)
+            for number in {*plan.closed, *(message.session_number for message in plan.messages)}:
+                tx.enqueue(session_job(TALLY, address, number, now), now=now, queue_max=queue_max)
+        return plan.results
 
     def _placed(self, tx: Tx, scope: Scope, drafts: Sequence[Draft], suspects: Sequence[MessageId]) -> AppendPlan:
         address = scope.address
@@ -71,6 +92,13 @@ class Ingest:
         # In one order everywhere, so that two writers that lock the same sessions cannot block each other.
         sessions = [tx.find_session(address, name) for name in sorted(wanted, key=str)]
         named: dict[str, Session] = {session.id: session for session in sessions if session is not None}
+        resumed = None
+        if latest is not None and latest.ended_at is not None:
+            for other in tx.conversation.open_sessions(address, limit=1):
+                # Looked up once more, because that is what keeps rivals off its row.
+                resumed = tx.find_session(address, other.id)
+                if resumed is not None:
+                    named[resumed.id] = resumed
         placing = Placing(
             address=address,
             idle=self.session_idle,
@@ -79,5 +107,20 @@ class Ingest:
             latest=latest,
             named=named,
             calls=calls,
+            resumed=resumed,
         )
         return placing.place_all(drafts)
+
+
+def check_floor(tx: Tx, address: Address, holder: str, now: datetime) -> None:
+    """`Conflict` unless `holder` has the floor of the channel."""
+    lease = tx.conversation.lock_turn(address)
+    if lease is None or lease.holder != holder or lease.until <= now:
+        raise Conflict("this turn has lost the channel: its lease ended, and another may have begun; start a new turn")
+
+
+def _count_turns(tx: Tx, address: Address, messages: Sequence[Message]) -> None:
+    said = [message for message in messages if message.role == "user"]
+    if said:
+        latest = max(reversed(said), key=lambda message: message.at)
+        tx.conversation.count_turn(address, len(said), at=latest.at, text=beginning(latest.content))

@@ -10,7 +10,7 @@ from itertools import takewhile
 
 from perdure.domain.errors import Conflict, InvalidInput, NotFound
 from perdure.domain.limits import Limits
-from perdure.domain.scope import ID_BYTES_MAX, Owner
+from perdure.domain.scope import ID_BYTES_MAX, RESERVED, Owner
 from perdure.domain.state import KeyInfo, Loaded, Revision
 from perdure.domain.text import Json, check_id, encode_json, utf8_size
 from perdure.ports.clock import Clock
@@ -43,7 +43,7 @@ class StateService:
 
         A `request` that was carried out before answers with the revision it made.
         """
-        _check_key(key)
+        _check_own_key(key)
         limits = self.limits
         body = encode_json(value, "`value`", bytes_max=limits.state_value_bytes_max, limit="state_value_bytes_max")
         now = self.clock.now()
@@ -52,7 +52,7 @@ class StateService:
 
     def delete(self, owner: Owner, key: str, *, expected: int | None = None) -> bool:
         """Take the value away; it stays in the history. False if there was none."""
-        _check_key(key)
+        _check_own_key(key)
         now = self.clock.now()
         request = self._request(None)
 
@@ -93,13 +93,14 @@ class StateService:
         most = KEYS_MAX if limit is None else self.limits.page(limit)
         now = self.clock.now()
         prefix = "".join(takewhile(lambda letter: letter not in WILDCARDS, pattern))
+        asked_for = _is_reserved(prefix)
 
         def work(view: View) -> list[KeyInfo]:
             found: list[KeyInfo] = []
             after: str | None = None
             while len(found) <= most:
                 page = view.state.list_keys(now=now, prefix=prefix, after=after, limit=KEYS_PER_PAGE)
-                found += [info for info in page if fnmatchcase(info.key, pattern)]
+                found += [info for info in page if fnmatchcase(info.key, pattern) and (asked_for or not _is_reserved(info.key))]
                 if len(page) < KEYS_PER_PAGE:
                     break
                 after = page[-1].key
@@ -116,7 +117,7 @@ class StateService:
 
     def restore(self, owner: Owner, key: str, revision: int) -> Revision:
         """Save the value of a past revision as the next one."""
-        _check_key(key)
+        _check_own_key(key)
         past = None
         if _is_revision(revision):
             past = self.store.read(owner, lambda view: view.state.find_revision(key, revision))
@@ -155,6 +156,17 @@ def _is_revision(number: int) -> bool:
 
 def _check_key(key: str) -> None:
     check_id(key, "key", bytes_max=ID_BYTES_MAX)
+
+
+def _check_own_key(key: str) -> None:
+    _check_key(key)
+    if _is_reserved(key):
+        raise InvalidInput(f"`key` = {key!r:.80} starts with `{RESERVED}`, which is reserved; choose another name")
+
+
+def _is_reserved(key: str) -> bool:
+    """Whether perdure itself keeps something under it, such as a context document. Such keys are listed if asked for."""
+    return key.startswith(RESERVED)
 
 
 def _check_expected(key: str, latest: Revision | None, expected: int | None) -> None:

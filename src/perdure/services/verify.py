@@ -10,7 +10,9 @@ from perdure.domain.reports import Finding, VerifyReport
 from perdure.domain.scope import Address, Owner
 from perdure.engine.data_invariants import DataInvariants
 from perdure.engine.invariants import Invariants
+from perdure.ports import conversation_rows as forms
 from perdure.ports import rows
+from perdure.ports.records import to_record
 from perdure.ports.store import Progress, Snapshot, Store
 
 FINDINGS_MAX = 1_000
@@ -63,8 +65,15 @@ def _checks(laws: Invariants, data: DataInvariants) -> dict[str, Check]:
         held = rows.to_tally(row)
         return laws.tally(owner, held, rows.tally_key(held), row[-1])
 
+    def digest(owner: Owner, row: rows.AnyRow) -> Iterator[Finding]:
+        held = forms.to_digest(row)
+        return laws.digest(owner, held, (forms.digest_key(held), forms.digest_record(held)), row[-1])
+
     def lease(_owner: Owner, row: rows.AnyRow) -> Iterator[Finding]:
         rows.to_lease(row)
+        return iter(())
+
+    def echo(_owner: Owner, _row: rows.AnyRow) -> Iterator[Finding]:
         return iter(())
 
     return {
@@ -82,4 +91,9 @@ def _checks(laws: Invariants, data: DataInvariants) -> dict[str, Check]:
         "series_past": lambda owner, row: data.past_entry(owner, row[2], rows.to_past_entry(row)),
         "series_windows": lambda owner, row: data.window(owner, row[2], rows.to_window(row)),
         "series_leases": lease,
+        "agent_states": lambda owner, row: laws.agent_state(owner, forms.to_agent_state(row)),
+        "digests": digest,
+        "records": lambda owner, row: laws.record(owner, to_record(row)),
+        "record_terms": lambda owner, row: laws.term(owner, row[2:]),
+        "echoes": echo,
     }

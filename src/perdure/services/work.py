@@ -9,8 +9,8 @@ from __future__ import annotations
 import threading
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from datetime import timedelta
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 
 from perdure.domain.errors import Corrupt, InvalidInput, PerdureError, Unavailable, Unsupported
 from perdure.domain.jobs import Claim, Job, NewJob, Settlement
@@ -22,7 +22,17 @@ from perdure.ports.store import Store, Tx
 from perdure.services.leases import LeaseKeeper
 
 Effect = Callable[[Tx], None]
-Handler = Callable[[Job], Effect | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """The answer of a handler whose job is to run once more, at that time."""
+
+    due_at: datetime
+    effect: Effect | None = None
+
+
+Handler = Callable[[Job], Effect | Later | None]
 
 LEASE_S = 60.0
 POLL_S = 0.5
@@ -107,8 +117,12 @@ class Worker:
             self._settle(job, after_failure(job, words, self.clock.now(), 0.0))
             return
         try:
-            effect = self.handlers[job.kind](job)
-            self._settle(job, after_success(job, self.clock.now()), effect)
+            answer = self.handlers[job.kind](job)
+            end = after_success(job, self.clock.now())
+            if isinstance(answer, Later):
+                end = replace(end, state="ready", due_at=answer.due_at, attempts=0)
+                answer = answer.effect
+            self._settle(job, end, answer)
         except LeaseLost:
             self._counts["lost"] += 1
         except Exception as error:  # noqa: BLE001 - the job loop: whatever a handler raises is kept with the job

@@ -1,8 +1,9 @@
-"""For your own tests: a clock that stands still, a store that fails on demand, and the contract every store keeps.
+"""For your own tests: a clock that stands still, a store that fails on demand, the contract every store keeps, and probes.
 
 `StoreContract` needs pytest; the rest does not.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from perdure.testing.clock import StoppedClock
@@ -10,13 +11,18 @@ from perdure.testing.failing import FailingStore
 
 if TYPE_CHECKING:
     from perdure.testing.contract import StoreContract
+    from perdure.testing.probes import PROBES, REPORT, TUNE, Plant, Probe, ProbeReport, ProbeScore, run_probes, score_probe
 
-__all__ = ["FailingStore", "StoppedClock", "StoreContract"]
+__all__ = [
+    "PROBES", "REPORT", "TUNE", "FailingStore", "Plant", "Probe", "ProbeReport", "ProbeScore", "StoppedClock", "StoreContract",
+    "run_probes", "score_probe",
+]  # fmt: skip
+
+# Loaded when asked for: the one imports pytest, the other reads two dozen conversations.
+_LATER = dict.fromkeys(__all__, "perdure.testing.probes") | {"StoreContract": "perdure.testing.contract"}
 
 
 def __getattr__(name: str) -> object:
-    if name != "StoreContract":
+    if name not in _LATER:
         raise AttributeError(f"module 'perdure.testing' has no attribute {name!r}")
-    from perdure.testing.contract import StoreContract
-
-    return StoreContract
+    return getattr(import_module(_LATER[name]), name)

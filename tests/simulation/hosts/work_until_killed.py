@@ -6,7 +6,7 @@ import threading
 from perdure.adapters.sqlite.store import SqliteStore
 from perdure.adapters.system import SystemClock
 from perdure.domain.jobs import Job
-from perdure.engine.appending import TALLY
+from perdure.engine.upkeep import TALLY
 from perdure.services.tallying import tally_handler
 from perdure.services.work import Effect, Worker
 

@@ -9,7 +9,9 @@ from datetime import datetime
 from typing import TypeVar
 
 from perdure.adapters.forking import watch_forks
+from perdure.adapters.memory.conversation import MemoryConversation
 from perdure.adapters.memory.held import OwnerRows
+from perdure.adapters.memory.records import MemoryRecords
 from perdure.adapters.memory.series import MemorySeries
 from perdure.adapters.memory.state import MemoryState
 from perdure.domain.errors import Conflict, InvalidInput, Unavailable
@@ -39,7 +41,7 @@ from perdure.ports.rows import TABLES, AnyRow
 from perdure.ports.store import Features, Row, Tx, View
 
 T = TypeVar("T")
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 4
 
 
 class MemoryTx:
@@ -55,6 +57,14 @@ class MemoryTx:
     @property
     def series(self) -> MemorySeries:
         return MemorySeries(self._held, self._owner)
+
+    @property
+    def conversation(self) -> MemoryConversation:
+        return MemoryConversation(self._held, self._owner)
+
+    @property
+    def records(self) -> MemoryRecords:
+        return MemoryRecords(self._held, self._owner)
 
     # -- the log
 
@@ -87,7 +97,11 @@ class MemoryTx:
         return next((held for held in self._sessions(address) if session in (held.id, held.number)), None)
 
     def list_sessions(self, address: Address | None, *, limit: int, before: int | None = None) -> list[Session]:
-        inside = [session for session in self._sessions(address) if before is None or session.number < before]
+        inside = [
+            session
+            for session in self._sessions(address)
+            if (before is None or session.number < before) and session.deleted_at is None
+        ]
         inside.sort(key=lambda session: (-session.number, session.address.agent, session.address.channel))
         return inside[:limit]
 
@@ -173,6 +187,18 @@ class MemoryTx:
     def list_operations(self, *, limit: int, before: int | None = None) -> list[Operation]:
         operations = [rows.to_operation(row) for row in reversed(self._held.of("operations"))]
         return [operation for operation in operations if before is None or operation.seq < before][:limit]
+
+    def redact(self, message: Message) -> None:
+        self._held.put("messages", rows.message_row(self._owner, message))
+
+    def rewrite(self, change: Callable[[str], str]) -> dict[str, list[AnyRow]]:
+        changed: dict[str, list[AnyRow]] = {}
+        for table in TABLES:
+            found = [(row, rows.rewritten(table, row, change)) for row in self._held.of(table)]
+            changed[table] = [new for old, new in found if new != old]
+            for row in changed[table]:
+                self._held.put(table, row)
+        return changed
 
     def put_tally(self, tally: Tally, *, by: Attribution) -> None:
         if self.find_session(tally.address, tally.session_number) is None:

@@ -14,6 +14,11 @@ CREATE TABLE sessions (
     ended_at_us bigint,
     messages bigint NOT NULL CHECK (messages >= 0),
     tokens bigint NOT NULL CHECK (tokens >= 0),
+    turns bigint NOT NULL DEFAULT 0 CHECK (turns >= 0),
+    boundary_seq bigint NOT NULL DEFAULT 0 CHECK (boundary_seq >= 0),
+    spine_seq bigint NOT NULL DEFAULT 0 CHECK (spine_seq >= 0),
+    deleted_at_us bigint,
+    learned_seq bigint NOT NULL DEFAULT 0 CHECK (learned_seq >= 0),
     PRIMARY KEY (space, user_id, agent, channel, session_number),
     UNIQUE (space, user_id, agent, channel, session)
 );
@@ -106,6 +111,7 @@ CREATE TABLE operations (
     before text COLLATE "C",
     after text COLLATE "C",
     why text COLLATE "C" NOT NULL,
+    batch bigint NOT NULL DEFAULT 0,
     PRIMARY KEY (space, user_id, seq),
     FOREIGN KEY (space, user_id) REFERENCES owners (space, user_id)
 );
@@ -321,6 +327,123 @@ CREATE POLICY own_rows ON series_windows USING (
 ALTER TABLE series_leases ENABLE ROW LEVEL SECURITY;
 ALTER TABLE series_leases FORCE ROW LEVEL SECURITY;
 CREATE POLICY own_rows ON series_leases USING (
+    (space = current_setting('perdure.space', true) AND user_id = current_setting('perdure.user', true))
+    OR current_setting('perdure.everyone', true) = 'on'
+);
+
+-- Open sessions are few; the sweeper looks for them.
+CREATE INDEX sessions_open ON sessions (space, user_id, agent, channel, session_number) WHERE ended_at_us IS NULL;
+
+-- Counters and notes about one agent on one channel. Each writer changes its own columns only.
+CREATE TABLE agent_states (
+    space text COLLATE "C" NOT NULL,
+    user_id text COLLATE "C" NOT NULL,
+    agent text COLLATE "C" NOT NULL,
+    channel text COLLATE "C" NOT NULL,
+    turns bigint NOT NULL CHECK (turns >= 0),
+    last_at_us bigint,
+    last_text text COLLATE "C",
+    profile text COLLATE "C",
+    casual bigint NOT NULL CHECK (casual IN (0, 1)),
+    rolling_tried_us bigint,
+    rolling_done_us bigint,
+    rolling_error text COLLATE "C",
+    curated_us bigint,
+    curated_memories bigint,
+    turn_holder text COLLATE "C",
+    turn_until_us bigint,
+    PRIMARY KEY (space, user_id, agent, channel),
+    CHECK ((turn_holder IS NULL) = (turn_until_us IS NULL))
+);
+
+-- Summaries, derived from the log. A version is never changed, except that it may be marked as undone.
+CREATE TABLE digests (
+    space text COLLATE "C" NOT NULL,
+    user_id text COLLATE "C" NOT NULL,
+    agent text COLLATE "C" NOT NULL,
+    channel text COLLATE "C" NOT NULL,
+    session_number bigint NOT NULL CHECK (session_number >= 0),
+    kind text COLLATE "C" NOT NULL CHECK (kind IN ('fold', 'rolling', 'session', 'spine')),
+    version bigint NOT NULL CHECK (version >= 1),
+    made_at_us bigint NOT NULL,
+    undone bigint NOT NULL CHECK (undone IN (0, 1)),
+    body text COLLATE "C" NOT NULL,
+    operation bigint NOT NULL,
+    PRIMARY KEY (space, user_id, agent, channel, session_number, kind, version),
+    FOREIGN KEY (space, user_id, operation) REFERENCES operations (space, user_id, seq)
+);
+
+ALTER TABLE agent_states ENABLE ROW LEVEL SECURITY;
+ALTER TABLE agent_states FORCE ROW LEVEL SECURITY;
+CREATE POLICY own_rows ON agent_states USING (
+    (space = current_setting('perdure.space', true) AND user_id = current_setting('perdure.user', true))
+    OR current_setting('perdure.everyone', true) = 'on'
+);
+
+ALTER TABLE digests ENABLE ROW LEVEL SECURITY;
+ALTER TABLE digests FORCE ROW LEVEL SECURITY;
+CREATE POLICY own_rows ON digests USING (
+    (space = current_setting('perdure.space', true) AND user_id = current_setting('perdure.user', true))
+    OR current_setting('perdure.everyone', true) = 'on'
+);
+
+-- What is known, in one form: a body under a key, found by terms. Every change is an operation of the journal.
+CREATE TABLE records (
+    space text COLLATE "C" NOT NULL,
+    user_id text COLLATE "C" NOT NULL,
+    kind text COLLATE "C" NOT NULL,
+    key text COLLATE "C" NOT NULL,
+    body text COLLATE "C" NOT NULL,
+    operation bigint NOT NULL,
+    PRIMARY KEY (space, user_id, kind, key),
+    FOREIGN KEY (space, user_id, operation) REFERENCES operations (space, user_id, seq)
+);
+
+CREATE TABLE record_terms (
+    space text COLLATE "C" NOT NULL,
+    user_id text COLLATE "C" NOT NULL,
+    kind text COLLATE "C" NOT NULL,
+    field text COLLATE "C" NOT NULL,
+    value text COLLATE "C" NOT NULL,
+    key text COLLATE "C" NOT NULL,
+    PRIMARY KEY (space, user_id, kind, field, value, key),
+    FOREIGN KEY (space, user_id, kind, key) REFERENCES records (space, user_id, kind, key)
+);
+
+CREATE INDEX record_terms_of ON record_terms (space, user_id, kind, key);
+
+CREATE INDEX operations_of ON operations (space, user_id, kind, key, seq);
+
+CREATE INDEX operations_batch ON operations (space, user_id, batch);
+
+ALTER TABLE records ENABLE ROW LEVEL SECURITY;
+ALTER TABLE records FORCE ROW LEVEL SECURITY;
+CREATE POLICY own_rows ON records USING (
+    (space = current_setting('perdure.space', true) AND user_id = current_setting('perdure.user', true))
+    OR current_setting('perdure.everyone', true) = 'on'
+);
+
+ALTER TABLE record_terms ENABLE ROW LEVEL SECURITY;
+ALTER TABLE record_terms FORCE ROW LEVEL SECURITY;
+CREATE POLICY own_rows ON record_terms USING (
+    (space = current_setting('perdure.space', true) AND user_id = current_setting('perdure.user', true))
+    OR current_setting('perdure.everyone', true) = 'on'
+);
+
+-- Fingerprints of what was put into prompts, so that it is not learned anew when it comes back.
+CREATE TABLE echoes (
+    space text COLLATE "C" NOT NULL,
+    user_id text COLLATE "C" NOT NULL,
+    hash text COLLATE "C" NOT NULL,
+    at_us bigint NOT NULL,
+    PRIMARY KEY (space, user_id, hash)
+);
+
+CREATE INDEX echoes_by_age ON echoes (space, user_id, at_us);
+
+ALTER TABLE echoes ENABLE ROW LEVEL SECURITY;
+ALTER TABLE echoes FORCE ROW LEVEL SECURITY;
+CREATE POLICY own_rows ON echoes USING (
     (space = current_setting('perdure.space', true) AND user_id = current_setting('perdure.user', true))
     OR current_setting('perdure.everyone', true) = 'on'
 );

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from psycopg import Cursor
+from psycopg import Cursor, sql
 
 from perdure.adapters.sqlfiles import queries
-from perdure.ports.rows import AnyRow
+from perdure.ports.rows import TABLES, AnyRow
 
 SQL = queries("perdure.adapters.postgres")
 
@@ -34,6 +34,18 @@ class PostgresStatements:
             self._cursor.execute(SQL[name], many[0])
         else:
             self._cursor.executemany(SQL[name], many)
+
+    def whole(self, table: str, owner: tuple[str, str]) -> Iterator[AnyRow]:
+        columns = sql.SQL(", ").join(map(sql.Identifier, TABLES[table].columns))
+        query = sql.SQL("SELECT {} FROM {} WHERE space = %s AND user_id = %s").format(columns, sql.Identifier(table))
+        return iter(self._cursor.execute(query, owner).fetchall())
+
+    def replace(self, table: str, row: AnyRow) -> None:
+        columns, key = TABLES[table]
+        changes = sql.SQL(", ").join(sql.SQL("{} = %s").format(sql.Identifier(name)) for name in columns[key:])
+        place = sql.SQL(" AND ").join(sql.SQL("{} = %s").format(sql.Identifier(name)) for name in columns[:key])
+        query = sql.SQL("UPDATE {} SET {} WHERE {}").format(sql.Identifier(table), changes, place)
+        self._cursor.execute(query, (*row[key:], *row[:key]))
 
     def array(self, values: Sequence[str]) -> list[str]:
         return list(values)

@@ -13,6 +13,11 @@ CREATE TABLE sessions (
     ended_at_us INTEGER,
     messages INTEGER NOT NULL CHECK (messages >= 0),
     tokens INTEGER NOT NULL CHECK (tokens >= 0),
+    turns INTEGER NOT NULL DEFAULT 0 CHECK (turns >= 0),
+    boundary_seq INTEGER NOT NULL DEFAULT 0 CHECK (boundary_seq >= 0),
+    spine_seq INTEGER NOT NULL DEFAULT 0 CHECK (spine_seq >= 0),
+    deleted_at_us INTEGER,
+    learned_seq INTEGER NOT NULL DEFAULT 0 CHECK (learned_seq >= 0),
     PRIMARY KEY (space, user_id, agent, channel, session_number),
     UNIQUE (space, user_id, agent, channel, session)
 ) STRICT, WITHOUT ROWID;
@@ -105,6 +110,7 @@ CREATE TABLE operations (
     before TEXT,
     after TEXT,
     why TEXT NOT NULL,
+    batch INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (space, user_id, seq),
     FOREIGN KEY (space, user_id) REFERENCES owners (space, user_id)
 ) STRICT, WITHOUT ROWID;
@@ -222,3 +228,85 @@ CREATE TABLE series_leases (
     PRIMARY KEY (space, user_id, series, holder, start_us),
     CHECK (start_us < end_us)
 ) STRICT, WITHOUT ROWID;
+
+-- Open sessions are few; the sweeper looks for them.
+CREATE INDEX sessions_open ON sessions (space, user_id, agent, channel, session_number) WHERE ended_at_us IS NULL;
+
+-- Counters and notes about one agent on one channel. Each writer changes its own columns only.
+CREATE TABLE agent_states (
+    space TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    channel TEXT NOT NULL,
+    turns INTEGER NOT NULL CHECK (turns >= 0),
+    last_at_us INTEGER,
+    last_text TEXT,
+    profile TEXT,
+    casual INTEGER NOT NULL CHECK (casual IN (0, 1)),
+    rolling_tried_us INTEGER,
+    rolling_done_us INTEGER,
+    rolling_error TEXT,
+    curated_us INTEGER,
+    curated_memories INTEGER,
+    turn_holder TEXT,
+    turn_until_us INTEGER,
+    PRIMARY KEY (space, user_id, agent, channel),
+    CHECK ((turn_holder IS NULL) = (turn_until_us IS NULL))
+) STRICT, WITHOUT ROWID;
+
+-- Summaries, derived from the log. A version is never changed, except that it may be marked as undone.
+CREATE TABLE digests (
+    space TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    channel TEXT NOT NULL,
+    session_number INTEGER NOT NULL CHECK (session_number >= 0),
+    kind TEXT NOT NULL CHECK (kind IN ('fold', 'rolling', 'session', 'spine')),
+    version INTEGER NOT NULL CHECK (version >= 1),
+    made_at_us INTEGER NOT NULL,
+    undone INTEGER NOT NULL CHECK (undone IN (0, 1)),
+    body TEXT NOT NULL,
+    operation INTEGER NOT NULL,
+    PRIMARY KEY (space, user_id, agent, channel, session_number, kind, version),
+    FOREIGN KEY (space, user_id, operation) REFERENCES operations (space, user_id, seq)
+) STRICT, WITHOUT ROWID;
+
+-- What is known, in one form: a body under a key, found by terms. Every change is an operation of the journal.
+CREATE TABLE records (
+    space TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    key TEXT NOT NULL,
+    body TEXT NOT NULL,
+    operation INTEGER NOT NULL,
+    PRIMARY KEY (space, user_id, kind, key),
+    FOREIGN KEY (space, user_id, operation) REFERENCES operations (space, user_id, seq)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE record_terms (
+    space TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    field TEXT NOT NULL,
+    value TEXT NOT NULL,
+    key TEXT NOT NULL,
+    PRIMARY KEY (space, user_id, kind, field, value, key),
+    FOREIGN KEY (space, user_id, kind, key) REFERENCES records (space, user_id, kind, key)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX record_terms_of ON record_terms (space, user_id, kind, key);
+
+CREATE INDEX operations_of ON operations (space, user_id, kind, key, seq);
+
+CREATE INDEX operations_batch ON operations (space, user_id, batch);
+
+-- Fingerprints of what was put into prompts, so that it is not learned anew when it comes back.
+CREATE TABLE echoes (
+    space TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    hash TEXT NOT NULL,
+    at_us INTEGER NOT NULL,
+    PRIMARY KEY (space, user_id, hash)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX echoes_by_age ON echoes (space, user_id, at_us);

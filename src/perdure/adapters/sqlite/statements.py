@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import apsw
 
 from perdure.adapters.sqlfiles import queries
 from perdure.domain.errors import Conflict
-from perdure.ports.rows import AnyRow
+from perdure.ports.rows import TABLES, AnyRow
 
 SQL = queries("perdure.adapters.sqlite")
 
@@ -36,6 +36,16 @@ class SqliteStatements:
                 self._connection.executemany(SQL[name], many)
         except apsw.ConstraintError as error:
             raise Conflict(f"another row holds that place or id ({error}); read again, then decide") from error
+
+    def whole(self, table: str, owner: tuple[str, str]) -> Iterator[AnyRow]:
+        columns = ", ".join(TABLES[table].columns)
+        return self._connection.execute(f"SELECT {columns} FROM {table} WHERE space = ? AND user_id = ?", owner)
+
+    def replace(self, table: str, row: AnyRow) -> None:
+        columns, key = TABLES[table]
+        changes = ", ".join(f"{name} = ?" for name in columns[key:])
+        place = " AND ".join(f"{name} = ?" for name in columns[:key])
+        self._connection.execute(f"UPDATE {table} SET {changes} WHERE {place}", (*row[key:], *row[:key]))
 
     def array(self, values: Sequence[str]) -> str:
         return json.dumps(values, ensure_ascii=False)

@@ -23,6 +23,7 @@ from perdure import settings as settings_module
 from perdure.domain.errors import Corrupt, InvalidInput, PerdureError
 from perdure.domain.reports import ProcessReport
 from perdure.interfaces.cli import series as series_commands
+from perdure.interfaces.cli import session as session_commands
 from perdure.interfaces.cli import state as state_commands
 from perdure.interfaces.cli.output import Output, safe
 from perdure.interfaces.errors import DEGRADED, INTERRUPTED, as_json, exit_code
@@ -62,6 +63,7 @@ jobs_app = typer.Typer(
 app.add_typer(jobs_app, name="jobs")
 app.add_typer(state_commands.app, name="state")
 app.add_typer(series_commands.app, name="series")
+app.add_typer(session_commands.app, name="session")
 
 
 @dataclass(slots=True)
@@ -83,11 +85,15 @@ class Session:
 
     @contextmanager
     def memory(self) -> Iterator[perdure.Memory]:
+        user = self.named_user()
+        with self.engine() as engine:
+            yield engine.memory(user, agent=self.agent, channel=self.channel, space=self.space)
+
+    def named_user(self) -> str:
         user = self.user or settings_module.load().user
         if not user:
             raise InvalidInput("no user is named; add `--user NAME`, or set `PERDURE_USER`")
-        with self.engine() as engine:
-            yield engine.memory(user, agent=self.agent, channel=self.channel, space=self.space)
+        return user
 
 
 def _version(wanted: bool) -> None:

@@ -13,10 +13,13 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from perdure.ports.store import Progress
 
 CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
+# These break lines or turn the text around them: a stored text could pass for another one.
+CONTROL |= {code: f"\\u{code:04x}" for code in (0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A))}
 
 
 def plain(value: object) -> object:
@@ -34,24 +37,40 @@ def plain(value: object) -> object:
     return value
 
 
+def visible(text: object) -> str:
+    """Stored text for a `Text`: control characters are shown, never obeyed."""
+    return str(text).translate(CONTROL)
+
+
 def safe(text: object) -> str:
-    """Stored text for a terminal: markup and control characters are shown, never obeyed."""
-    return escape(str(text).translate(CONTROL))
+    """Stored text for a line with markup: markup and control characters are shown, never obeyed."""
+    return escape(visible(text))
 
 
 class Output:
     def __init__(self, *, as_json: bool) -> None:
         self.as_json = as_json
-        self._out = Console(highlight=False, soft_wrap=True)
-        self._err = Console(stderr=True, highlight=False, soft_wrap=True)
+        self._out = Console(highlight=False, emoji=False, soft_wrap=True)
+        self._err = Console(stderr=True, highlight=False, emoji=False, soft_wrap=True)
 
-    def value(self, value: object, lines: Iterable[str] = ()) -> None:
-        """One answer: as JSON, or as the given lines."""
+    @property
+    def width(self) -> int:
+        """Columns of the terminal."""
+        return self._out.width
+
+    def value(self, value: object, lines: Iterable[str | Text] = ()) -> None:
+        """One answer: as JSON, or as the given lines: `Text`, or a string with markup."""
         if self.as_json:
             self._json(value)
         else:
             for line in lines:
                 self._out.print(line)
+
+    def entries(self, values: Sequence[object], lines: Iterable[str | Text], *, empty: str) -> None:
+        """Several answers: as a JSON list, or as the given lines. That there are none is said on stderr."""
+        self.value(values, lines)
+        if not values and not self.as_json:
+            self.note(empty)
 
     def table(self, values: Sequence[object], columns: Mapping[str, Sequence[object]], *, empty: str) -> None:
         """Several answers: as a JSON list, or as a table. An empty one says so on stderr."""
@@ -84,5 +103,6 @@ class Output:
             yield lambda table, rows: status.update(f"{title}: {table}, {rows:,} rows")
 
     def _json(self, value: object) -> None:
-        # A broken pipe or an odd terminal encoding must not lose the data: JSON stays ASCII.
-        print(json.dumps(plain(value)))
+        # A broken pipe or an odd terminal encoding must not lose the data: JSON stays ASCII. A reader of a pipe gets
+        # each answer when it is given.
+        print(json.dumps(plain(value)), flush=True)

@@ -10,6 +10,8 @@ class TestMyStore(StoreContract):
 
 from __future__ import annotations
 
+from perdure.testing.contract.conversation import ConversationContract
+from perdure.testing.contract.digests import DigestContract
 from perdure.testing.contract.jobs import JobContract
 from perdure.testing.contract.journal import JournalContract
 from perdure.testing.contract.log import LogContract
@@ -22,6 +24,14 @@ __all__ = ["StoreContract"]
 
 
 class StoreContract(
-    TransactionContract, LogContract, JobContract, JournalContract, StateContract, SeriesContract, WholeStoreContract
+    TransactionContract,
+    LogContract,
+    ConversationContract,
+    DigestContract,
+    JobContract,
+    JournalContract,
+    StateContract,
+    SeriesContract,
+    WholeStoreContract,
 ):
     """Everything a store promises."""

@@ -55,20 +55,21 @@ FOR NO KEY UPDATE;
 
 -- name: list_sessions
 SELECT * FROM sessions
-WHERE space = %s AND user_id = %s AND agent = %s AND channel = %s AND session_number < %s
+WHERE space = %s AND user_id = %s AND agent = %s AND channel = %s AND session_number < %s AND deleted_at_us IS NULL
 ORDER BY session_number DESC LIMIT %s;
 
 -- name: list_all_sessions
 SELECT * FROM sessions
-WHERE space = %s AND user_id = %s AND session_number < %s
+WHERE space = %s AND user_id = %s AND session_number < %s AND deleted_at_us IS NULL
 ORDER BY session_number DESC, agent, channel LIMIT %s;
 
 -- name: update_session
-UPDATE sessions SET last_at_us = %s, ended_at_us = %s, messages = %s, tokens = %s
+UPDATE sessions SET last_at_us = %s, ended_at_us = %s, messages = %s, tokens = %s, turns = %s, boundary_seq = %s,
+    spine_seq = %s, deleted_at_us = %s, learned_seq = %s
 WHERE space = %s AND user_id = %s AND agent = %s AND channel = %s AND session_number = %s AND session = %s;
 
 -- name: insert_session
-INSERT INTO sessions VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s);
+INSERT INTO sessions VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s);
 
 -- name: find_calls
 SELECT * FROM tool_calls

@@ -40,20 +40,21 @@ SELECT * FROM sessions WHERE space = ?1 AND user_id = ?2 AND agent = ?3 AND chan
 
 -- name: list_sessions
 SELECT * FROM sessions
-WHERE space = ?1 AND user_id = ?2 AND agent = ?3 AND channel = ?4 AND session_number < ?5
+WHERE space = ?1 AND user_id = ?2 AND agent = ?3 AND channel = ?4 AND session_number < ?5 AND deleted_at_us IS NULL
 ORDER BY session_number DESC LIMIT ?6;
 
 -- name: list_all_sessions
 SELECT * FROM sessions
-WHERE space = ?1 AND user_id = ?2 AND session_number < ?3
+WHERE space = ?1 AND user_id = ?2 AND session_number < ?3 AND deleted_at_us IS NULL
 ORDER BY session_number DESC, agent, channel LIMIT ?4;
 
 -- name: update_session
-UPDATE sessions SET last_at_us = ?, ended_at_us = ?, messages = ?, tokens = ?
+UPDATE sessions SET last_at_us = ?, ended_at_us = ?, messages = ?, tokens = ?, turns = ?, boundary_seq = ?,
+    spine_seq = ?, deleted_at_us = ?, learned_seq = ?
 WHERE space = ? AND user_id = ? AND agent = ? AND channel = ? AND session_number = ? AND session = ?;
 
 -- name: insert_session
-INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: find_calls
 SELECT * FROM tool_calls

@@ -1,0 +1,119 @@
+"""The async face: the same calls, each sent whole to a thread of a bounded pool.
+
+There is one core and no second implementation. A thread cannot be interrupted, so a cancelled call waits for its work
+to end before the cancellation goes on: no write outlives the task that asked for it.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from perdure import app
+from perdure.aio.conversation import AsyncConversation, AsyncTranscripts, AsyncTurn
+from perdure.aio.data import AsyncSeries, AsyncState
+from perdure.aio.knowledge import AsyncEntities, AsyncMemories, AsyncTasks, AsyncTodos
+from perdure.aio.memory import AsyncMemory
+from perdure.aio.threads import Threads
+from perdure.aio.tools import AsyncTools
+from perdure.domain.limits import Limits
+from perdure.domain.reports import BackupReport, DoctorReport, ProcessReport, PurgeReport, StoreFile, VerifyReport
+from perdure.domain.scope import DEFAULT
+from perdure.ports.clock import Clock
+from perdure.ports.extract import Extractor
+from perdure.ports.store import Progress
+from perdure.ports.summarise import Summariser
+from perdure.services.work import Worker
+from perdure.settings import Settings
+
+if TYPE_CHECKING:
+    from typing import Self
+
+__all__ = [
+    "AsyncConversation",
+    "AsyncEngine",
+    "AsyncEntities",
+    "AsyncMemories",
+    "AsyncMemory",
+    "AsyncSeries",
+    "AsyncState",
+    "AsyncTasks",
+    "AsyncTodos",
+    "AsyncTools",
+    "AsyncTranscripts",
+    "AsyncTurn",
+    "Threads",
+    "open",
+]
+
+
+async def open(
+    url: str | None = None,
+    *,
+    background: bool = False,
+    settings: Settings | None = None,
+    clock: Clock | None = None,
+    summariser: Summariser | None = None,
+    extractor: Extractor | None = None,
+) -> AsyncEngine:
+    """As `perdure.open`; use the result with `async with`, or `await engine.close()`."""
+    threads = Threads()
+    try:
+        call = partial(app.open, url, background=background, settings=settings, clock=clock)
+        engine = await threads.run(call, summariser=summariser, extractor=extractor)
+    except BaseException:
+        threads.close()
+        raise
+    return AsyncEngine(engine, threads)
+
+
+class AsyncEngine:
+    """`perdure.Engine`, awaited. `memory()`, `worker()` and `limits` touch nothing and need no await."""
+
+    def __init__(self, engine: app.Engine, threads: Threads) -> None:
+        self._engine = engine
+        self._threads = threads
+
+    @property
+    def limits(self) -> Limits:
+        return self._engine.limits
+
+    def memory(self, user: str, *, agent: str = DEFAULT, channel: str = DEFAULT, space: str | None = None) -> AsyncMemory:
+        return AsyncMemory(self._engine.memory(user, agent=agent, channel=channel, space=space), self._threads)
+
+    def worker(self) -> Worker:
+        return self._engine.worker()
+
+    async def process(self, seconds: float = 10.0) -> ProcessReport:
+        return await self._threads.run(self._engine.process, seconds)
+
+    async def verify(self, progress: Progress | None = None) -> VerifyReport:
+        return await self._threads.run(self._engine.verify, progress)
+
+    async def backup(
+        self, path: str | os.PathLike[str], *, replace: bool = False, progress: Progress | None = None
+    ) -> BackupReport:
+        return await self._threads.run(self._engine.backup, path, replace=replace, progress=progress)
+
+    async def doctor(self) -> DoctorReport:
+        return await self._threads.run(self._engine.doctor)
+
+    async def purge(self) -> PurgeReport:
+        return await self._threads.run(self._engine.purge)
+
+    async def files(self) -> tuple[StoreFile, ...]:
+        return await self._threads.run(self._engine.files)
+
+    async def close(self) -> None:
+        await self._threads.run(self._engine.close)
+        self._threads.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()

@@ -1,0 +1,203 @@
+"""Memories and statements: what is held of a user's world, with its sources, its history and how far it can be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Literal, get_args
+
+from perdure.domain.knowledge import Evidence
+from perdure.domain.records import RecordKind, Term
+from perdure.domain.text import Json
+from perdure.domain.times import from_us, to_us
+
+Trust = Literal["tool", "import", "agent", "user"]
+"""Who said so. What is derived is trusted no more than the least of its sources."""
+TRUSTS: tuple[Trust, ...] = get_args(Trust)
+Status = Literal["ACTIVE", "ARCHIVED"]
+USER = "user"
+"""The subject of statements about the user."""
+EVIDENCE_MAX = 100
+MENTION_DAYS_MAX = 30
+IMPORTANCE_GROWN_MAX = 2
+GROWS_AFTER_DAYS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One atomic fact. It is closed, never overwritten."""
+
+    id: str
+    memory: str
+    """The record key of the memory it belongs to."""
+    content: str
+    subject: str
+    """Whose it is: `user`, or an entity such as `person:john_doe`."""
+    entities: tuple[str, ...]
+    valid_from: datetime
+    recorded_at: datetime
+    last_mentioned: datetime
+    attribute: str | None = None
+    value: str | None = None
+    time_words: str | None = None
+    confidence: float = 0.8
+    importance: int = 1
+    source: str = "shadow_extraction"
+    trust: Trust = "user"
+    evidence: tuple[Evidence, ...] = ()
+    """The newest places where it was said."""
+    mentions: int = 1
+    mention_days: tuple[str, ...] = ()
+    valid_to: datetime | None = None
+    """Since when it is so no longer; None: it is current."""
+    closed_at: datetime | None = None
+    """When that became known."""
+    closed_by: str | None = None
+    """The statement that took its place."""
+    reason: str | None = None
+    visible_to: str | None = None
+
+    @property
+    def kind(self) -> RecordKind:
+        return "statement"
+
+    @property
+    def record_key(self) -> str:
+        return self.id
+
+    def is_current(self) -> bool:
+        return self.valid_to is None
+
+    def holds_at(self, moment: datetime, known_at: datetime | None = None) -> bool:
+        """Whether it was true at `moment`, as far as was known at `known_at` (None: as is known now)."""
+        if known_at is not None and self.recorded_at > known_at:
+            return False
+        end = self.valid_to
+        if known_at is not None and self.closed_at is not None and self.closed_at > known_at:
+            end = None
+        return self.valid_from <= moment and (end is None or moment < end)
+
+    def mentioned(self, evidence: tuple[Evidence, ...], at: datetime) -> Statement:
+        """The statement, said once more."""
+        days = tuple(dict.fromkeys((*self.mention_days, at.date().isoformat())))[-MENTION_DAYS_MAX:]
+        grown = max(self.importance, min(IMPORTANCE_GROWN_MAX, self.importance + 1)) if len(days) > GROWS_AFTER_DAYS else 0
+        return replace(
+            self,
+            evidence=tuple(dict.fromkeys((*self.evidence, *evidence)))[-EVIDENCE_MAX:],
+            mentions=self.mentions + 1,
+            mention_days=days,
+            importance=max(self.importance, grown),
+            last_mentioned=max(self.last_mentioned, at),
+        )
+
+    def closed(self, *, valid_to: datetime, at: datetime, by: str | None, reason: str) -> Statement:
+        """The statement, no longer current."""
+        return replace(self, valid_to=max(valid_to, self.valid_from), closed_at=at, closed_by=by, reason=reason)
+
+    def terms(self) -> tuple[Term, ...]:
+        """What it is found by."""
+        current = self.is_current()
+        found: list[Term] = [("memory", self.memory), ("state", "current" if current else "past")]
+        if current:
+            found.append(("current", self.memory))
+        found += [("entity", ref) for ref in dict.fromkeys(self.entities)]
+        found += [("message", one.message) for one in self.evidence]
+        if self.attribute is not None:
+            name = slot(self.subject, self.attribute)
+            whole = name if self.visible_to is None else f"{name}@{self.visible_to}"
+            found.append(("slot" if current else "past_slot", whole))
+        return tuple(dict.fromkeys(found))
+
+    def body(self) -> dict[str, Json]:
+        """As it is stored and journalled."""
+        return _body(self, ("valid_from", "recorded_at", "last_mentioned", "valid_to", "closed_at"))
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryRecord:
+    """One row per key, holding statements. Its content is theirs, joined."""
+
+    key: str
+    """The seed's `memoryKey`."""
+    type: str
+    entity_type: str | None
+    fact_type: str
+    entities: tuple[str, ...]
+    label: str | None
+    """The name of the primary entity as people write it."""
+    created_at: datetime
+    updated_at: datetime
+    importance: int = 1
+    pinned: bool = False
+    status: Status = "ACTIVE"
+    source: str = "shadow_extraction"
+    confidence: float = 0.8
+    visible_to: str | None = None
+    """The one agent that may see it; None: all agents of the user."""
+    folds: tuple[str, ...] = ()
+    """The memories that it folds into one."""
+    folded_into: str | None = None
+
+    @property
+    def kind(self) -> RecordKind:
+        return "memory"
+
+    @property
+    def record_key(self) -> str:
+        return record_key(self.key, self.visible_to)
+
+    def terms(self) -> tuple[Term, ...]:
+        found: list[Term] = [("status", self.status), ("type", self.type)]
+        found += [("entity", ref) for ref in dict.fromkeys(self.entities)]
+        if self.pinned:
+            found.append(("pinned", "yes"))
+        return tuple(found)
+
+    def body(self) -> dict[str, Json]:
+        return _body(self, ("created_at", "updated_at"))
+
+
+def record_key(key: str, visible_to: str | None) -> str:
+    """The key of a memory among all records: visible to one agent is another memory than visible to all."""
+    return key if visible_to is None else f"{key}@{visible_to}"
+
+
+def slot(subject: str, attribute: str) -> str:
+    """What at most one current statement of a single-valued attribute may fill."""
+    return f"{subject}|{attribute}"
+
+
+def to_statement(body: Mapping[str, Any]) -> Statement:
+    values = dict(body)
+    values["evidence"] = tuple(
+        Evidence(one["message"], one["start"], one["end"], from_us(one["at"])) for one in values["evidence"]
+    )
+    return Statement(
+        **_read(values, ("valid_from", "recorded_at", "last_mentioned", "valid_to", "closed_at"), ("entities", "mention_days"))
+    )
+
+
+def to_memory(body: Mapping[str, Any]) -> MemoryRecord:
+    return MemoryRecord(**_read(dict(body), ("created_at", "updated_at"), ("entities", "folds")))
+
+
+def _body(value: Statement | MemoryRecord, instants: tuple[str, ...]) -> dict[str, Json]:
+    body: dict[str, Json] = {}
+    for name in value.__dataclass_fields__:
+        held = getattr(value, name)
+        if name in instants:
+            body[name] = None if held is None else to_us(held)
+        elif name == "evidence":
+            body[name] = [{"message": one.message, "start": one.start, "end": one.end, "at": to_us(one.at)} for one in held]
+        else:
+            body[name] = list(held) if isinstance(held, tuple) else held
+    return body
+
+
+def _read(values: dict[str, Any], instants: tuple[str, ...], lists: tuple[str, ...]) -> dict[str, Any]:
+    for name in instants:
+        values[name] = None if values[name] is None else from_us(values[name])
+    for name in lists:
+        values[name] = tuple(values[name])
+    return values

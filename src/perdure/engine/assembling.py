@@ -1,0 +1,185 @@
+"""Packs what is remembered and what was said into a token budget. Never over it; says what it left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from perdure.domain.context import Block, Context, chat_message
+from perdure.domain.digests import Digest
+from perdure.domain.messages import Message
+from perdure.domain.text import compact_json
+from perdure.engine.cutting import turn_starts, without_late_results
+from perdure.engine.sentences import cut_text
+
+Count = Callable[[str], int]
+PINNED_HEADING = "Kept word for word:"
+MESSAGE_OVERHEAD_TOKENS = 4
+"""What the frame of a chat message costs besides its text."""
+BLOCK_SHARE = 0.5
+"""Blocks may take so much of the budget; the conversation itself has the rest."""
+EXCERPT_SHARE = 0.25
+"""One message may take so much of what the conversation has."""
+EXCERPT_CHARS_MIN = 200
+
+# When blocks do not fit, the first of these go first.
+DROP_ORDER = ("rolling_digest", "left_off", "spine", "session_digest", "previous_tail", "summary")
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What the layers have to say about a session."""
+
+    spine: Digest | None = None
+    previous: Digest | None = None
+    """The digest of the session before this one."""
+    previous_tail: tuple[Message, ...] = ()
+    """The last messages of the session before, while its digest is not written yet."""
+    left_off: Digest | None = None
+    """The rolling digest of the session before, until this one has its own."""
+    rolling: Digest | None = None
+    fold: Digest | None = None
+
+
+def assemble(
+    remembered: Remembered, working: Sequence[Message], budget_tokens: int, count: Count, *, unread: int = 0
+) -> Context:
+    """The context for one request. `unread` messages of the working set were not even looked at."""
+    dropped: list[str] = [f"{unread} messages of this session that wait to be folded"] if unread else []
+    blocks = _fitting(_blocks(remembered, count), int(budget_tokens * BLOCK_SHARE), count, dropped)
+    used = sum(block.tokens for block in blocks)
+    messages = _latest_turns(without_late_results(working), budget_tokens - used, count, dropped)
+    tokens = used + sum(_cost(message, count) for message in messages)
+    return Context(tuple(blocks), tuple(messages), tokens, budget_tokens, tuple(dropped))
+
+
+def fold_text(fold: Digest) -> str:
+    """A fold as the agent reads it: the summary, then what was kept word for word and is not in it anyway."""
+    pinned = "\n".join(line for line in fold.pinned if line not in fold.text)
+    return "\n\n".join(part for part in (fold.text, f"{PINNED_HEADING}\n{pinned}" if pinned else "") if part)
+
+
+def _blocks(remembered: Remembered, count: Count) -> list[Block]:
+    """In the order of how seldom they change, so that a prompt keeps its beginning."""
+    found = []
+    if remembered.spine is not None:
+        found.append(("spine", "What is known over all sessions", remembered.spine, remembered.spine.text))
+    if remembered.previous is not None:
+        found.append(("session_digest", "The previous session", remembered.previous, remembered.previous.text))
+    if remembered.left_off is not None:
+        found.append(("left_off", "Where the previous session left off", remembered.left_off, remembered.left_off.text))
+    if remembered.fold is not None:
+        found.append(("summary", "Earlier in this session", remembered.fold, fold_text(remembered.fold)))
+    if remembered.rolling is not None:
+        found.append(("rolling_digest", "Where this session stands", remembered.rolling, remembered.rolling.text))
+    blocks = [_block(kind, title, named(digest), text, count) for kind, title, digest, text in found if text]
+    if remembered.previous_tail:
+        tail = "\n".join(f"{message.role}: {message.content}" for message in remembered.previous_tail)
+        first, last = remembered.previous_tail[0], remembered.previous_tail[-1]
+        source = f"session {first.session_number}, messages {first.seq} to {last.seq}; its digest is not written yet"
+        place = sum(block.kind == "spine" for block in blocks)
+        blocks.insert(place, _block("previous_tail", "The end of the previous session", source, tail, count))
+    return blocks
+
+
+def _block(kind: str, title: str, source: str, text: str, count: Count) -> Block:
+    block = Block(kind, title, source, text, 0)
+    return replace(block, tokens=count(block.render()))
+
+
+def named(digest: Digest) -> str:
+    """Which digest it is, for people and for the journal."""
+    spans = ", ".join(f"session {one.session_number} messages {one.first_seq} to {one.last_seq}" for one in digest.sources[:3])
+    more = f" and {len(digest.sources) - 3} more" if len(digest.sources) > 3 else ""
+    since = f", continuing version {digest.based_on}" if digest.based_on else ""
+    return f"{digest.kind} version {digest.version} by {digest.summariser}: {spans}{more}{since}"
+
+
+def _fitting(blocks: list[Block], budget: int, count: Count, dropped: list[str]) -> list[Block]:
+    for kind in DROP_ORDER:
+        over = sum(block.tokens for block in blocks) - budget
+        if over <= 0:
+            break
+        for index, block in enumerate(blocks):
+            if block.kind == kind:
+                shorter = _shortened(block, block.tokens - over, count)
+                dropped.append(f"{block.title}: {'cut' if shorter else 'left out'}, {block.tokens} tokens")
+                blocks[index : index + 1] = [] if shorter is None else [shorter]
+                break
+    return blocks
+
+
+def _shortened(block: Block, tokens_max: int, count: Count) -> Block | None:
+    """The block cut to so many tokens; None if nothing worth reading would be left."""
+    chars = len(block.text)
+    shorter = block
+    while shorter.tokens > tokens_max:
+        chars = int(chars * min(0.9, max(tokens_max, 1) / shorter.tokens))
+        if chars < EXCERPT_CHARS_MIN:
+            return None
+        shorter = _block(block.kind, block.title, block.source, cut_text(block.text, chars), count)
+    return shorter
+
+
+def _cost(message: Message, count: Count) -> int:
+    calls = count(compact_json(chat_message(message)["tool_calls"])) if message.tool_calls else 0
+    # What was stated for a message counts, and so does what was counted when it came.
+    return MESSAGE_OVERHEAD_TOKENS + message.tokens + calls
+
+
+def _latest_turns(messages: list[Message], budget: int, count: Count, dropped: list[str]) -> list[Message]:
+    """Whole turns from the newest back, as many as fit; of the newest one, what fits."""
+    if not messages:
+        return []
+    longest = max(int(budget * EXCERPT_SHARE), 1)
+    starts = [0, *turn_starts(messages)]
+    kept: list[Message] = []
+    left = budget
+    for start, end in reversed(list(zip(starts, [*starts[1:], len(messages)], strict=True))):
+        turn = [_excerpt(message, longest, count) for message in messages[start:end]]
+        cost = sum(_cost(message, count) for message in turn)
+        if cost > left:
+            if not kept:
+                kept = _newest_fitting(turn, left, count)
+            break
+        kept = turn + kept
+        left -= cost
+    if len(kept) < len(messages):
+        dropped.append(f"{len(messages) - len(kept)} messages of this session")
+    cut = sum(message.content.endswith(CUT_MARK) for message in kept)
+    if cut:
+        dropped.append(f"the end of {cut} long messages")
+    return kept
+
+
+def _newest_fitting(turn: list[Message], budget: int, count: Count) -> list[Message]:
+    """The end of a turn that is too long as a whole, beginning with what the user asked, if that fits."""
+    head = turn[:1] if turn and turn[0].role == "user" and _cost(turn[0], count) <= budget else []
+    left = budget - sum(_cost(message, count) for message in head)
+    tail: list[Message] = []
+    for message in reversed(turn[len(head) :]):
+        cost = _cost(message, count)
+        if cost > left:
+            break
+        tail.insert(0, message)
+        left -= cost
+    # A result without its call would be refused by the model.
+    return head + without_late_results(tail)
+
+
+CUT_MARK = "whole]"
+
+
+def _excerpt(message: Message, tokens_max: int, count: Count) -> Message:
+    # A count that was stated for more than the text, such as a picture, does not get less by cutting the text.
+    if message.tokens <= tokens_max or count(message.content) <= tokens_max:
+        return message
+    chars = max(tokens_max * 3, EXCERPT_CHARS_MIN)
+    text = message.content
+    while True:
+        note = f"\n[… {len(text) - chars} characters left out; message {message.id} has the {CUT_MARK}"
+        short = cut_text(text, chars) + note
+        tokens = count(short)
+        if tokens <= tokens_max or chars <= 1:
+            return replace(message, content=short, tokens=tokens)
+        chars = chars * 3 // 4

@@ -1,0 +1,132 @@
+"""What is wrong with a set of remembered texts: doubles, junk, what is stale, what clashes. Looks, and changes nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal
+
+from perdure.domain.errors import InvalidInput
+from perdure.engine.hygiene import refusal
+from perdure.engine.sameness import is_negative, meaning, says_the_same
+
+Fault = Literal["duplicate", "junk", "stale", "contradictory", "orphaned", "over_budget"]
+STALE_AFTER = timedelta(days=365)
+CONTENT_CHARS_MAX = 2_000
+STATEMENTS_MAX = 50
+CLASH_SHARE = 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class AuditItem:
+    """One remembered text, wherever it is kept."""
+
+    id: str
+    text: str
+    about: str = ""
+    """What it is about; texts about different things are not compared."""
+    at: datetime | None = None
+    """When it was last said or changed."""
+    sources: int = 1
+    """How many sources of it are there; 0: none any more."""
+    keep: bool = False
+    """Important or pinned: never stale."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditFinding:
+    fault: Fault
+    items: tuple[str, ...]
+    why: str
+
+
+def audit(items: Sequence[AuditItem], now: datetime) -> list[AuditFinding]:
+    """Everything that is wrong, by kind of fault."""
+    groups: dict[str, list[AuditItem]] = {}
+    for item in items:
+        groups.setdefault(item.about, []).append(item)
+    found = list(_alone(items, now))
+    for group in groups.values():
+        found += _doubles(group)
+        found += _clashes(group)
+        if len(group) > STATEMENTS_MAX and group[0].about:
+            ids = tuple(item.id for item in group)
+            found.append(
+                AuditFinding("over_budget", ids[:20], f"{len(group)} texts about one thing, more than {STATEMENTS_MAX}")
+            )
+    return sorted(found, key=lambda one: (one.fault, one.items))
+
+
+def _alone(items: Iterable[AuditItem], now: datetime) -> Iterator[AuditFinding]:
+    for item in items:
+        if len(item.text) > CONTENT_CHARS_MAX:
+            yield AuditFinding("over_budget", (item.id,), f"{len(item.text)} characters, more than {CONTENT_CHARS_MAX}")
+        elif (reason := refusal(item.text[:500])) is not None:
+            yield AuditFinding("junk", (item.id,), reason)
+        if item.at is not None and now - item.at > STALE_AFTER and not item.keep:
+            yield AuditFinding("stale", (item.id,), f"not said since {item.at.date().isoformat()}")
+        if item.sources == 0:
+            yield AuditFinding("orphaned", (item.id,), "nothing is left that it came from")
+
+
+def _doubles(group: Sequence[AuditItem]) -> Iterator[AuditFinding]:
+    same: dict[frozenset[tuple[str, int]], list[AuditItem]] = {}
+    for item in group:
+        same.setdefault(meaning(item.text), []).append(item)
+    for alike in same.values():
+        if len(alike) > 1 and says_the_same(alike[0].text, alike[1].text):
+            yield AuditFinding("duplicate", tuple(item.id for item in alike), f"{len(alike)} texts say the same")
+
+
+def _clashes(group: Sequence[AuditItem]) -> Iterator[AuditFinding]:
+    words = [({word for word, _ in meaning(item.text)}, is_negative(item.text)) for item in group[:1_000]]
+    for index, (first, denies) in enumerate(words):
+        for place in range(index + 1, len(words)):
+            second, other_denies = words[place]
+            shared = len(first & second) / max(1, min(len(first), len(second)))
+            if denies != other_denies and shared >= CLASH_SHARE:
+                yield AuditFinding("contradictory", (group[index].id, group[place].id), "one denies what the other says")
+
+
+def read_export(text: str) -> list[AuditItem]:
+    """Texts from another engine's export: mem0 (JSON), or the reference memory server of MCP (JSON lines)."""
+    try:
+        whole = json.loads(text)
+    except ValueError:
+        return [item for line in text.splitlines() if line.strip() for item in _from_line(line)]
+    listed = whole.get("results", whole.get("memories", whole.get("entities"))) if isinstance(whole, Mapping) else whole
+    if not isinstance(listed, list):
+        raise InvalidInput("the export has no list of memories; give mem0's JSON or the memory server's JSON lines")
+    return [item for number, one in enumerate(listed) for item in _from_object(one, number)]
+
+
+def _from_line(line: str) -> list[AuditItem]:
+    try:
+        return _from_object(json.loads(line), 0)
+    except ValueError:
+        raise InvalidInput(f"a line of the export is no JSON: {line[:40]!r}; give it as it was exported") from None
+
+
+def _from_object(one: Any, number: int) -> list[AuditItem]:
+    if not isinstance(one, Mapping):
+        raise InvalidInput(
+            f"entry {number} of the export is a `{type(one).__name__}`, not an object; give it as it was exported"
+        )
+    if isinstance(one.get("observations"), list):
+        name = str(one.get("name", number))
+        return [AuditItem(f"{name}#{place}", str(text), name) for place, text in enumerate(one["observations"])]
+    text = one.get("memory", one.get("text", one.get("content")))
+    if text is None:
+        return []  # a relation: it names no text of its own
+    at = one.get("updated_at") or one.get("created_at")
+    return [AuditItem(str(one.get("id", number)), str(text), str(one.get("user_id", "")), _instant(at))]
+
+
+def _instant(text: object) -> datetime | None:
+    try:
+        read = datetime.fromisoformat(str(text))
+    except ValueError:
+        return None
+    return read if read.tzinfo is not None else read.replace(tzinfo=UTC)

@@ -1,0 +1,89 @@
+"""Stretches of local clock time: days, weeks, months, quarters and years of the calendar, and those near a day.
+
+No zone is known here, and no text: `timerules` says which words mean what, `timewords` makes instants of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from typing import Literal
+
+TimeKind = Literal["point", "span", "since", "until", "recurring"]
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """When the text was written, on the writer's clock, and which way its tense points: -1, 0 or 1."""
+
+    now: datetime
+    tense: int
+
+    @property
+    def today(self) -> date:
+        return self.now.date()
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """What a rule makes of its words: local clock times without a zone."""
+
+    low: datetime
+    high: datetime
+    kind: TimeKind = "point"
+    cron: str | None = None
+    clock: bool = False
+    """A time of day; on its own, or as the end of a day's words."""
+    loose: bool = False
+    """The day is not said, only the time of it."""
+
+
+def midnight(day: date) -> datetime:
+    return datetime.combine(day, time())
+
+
+def days_from(first: date, count: int = 1) -> Stretch:
+    return Stretch(midnight(first), midnight(first + timedelta(days=count)), "point" if count == 1 else "span")
+
+
+def month_start(day: date, months: int) -> date:
+    whole = day.year * 12 + day.month - 1 + months
+    return date(whole // 12, whole % 12 + 1, 1)
+
+
+def calendar_unit(unit: str, day: date, offset: int) -> Stretch:
+    """The unit of the calendar that holds `day`, or one `offset` units away."""
+    if unit == "day":
+        return days_from(day + timedelta(days=offset))
+    if unit == "week":
+        return days_from(day - timedelta(days=day.weekday()) + timedelta(weeks=offset), 7)
+    size = {"month": 1, "quarter": 3, "year": 12}[unit]
+    start = month_start(day, 0)
+    start = month_start(start, -((start.month - 1) % size) + offset * size)
+    return Stretch(midnight(start), midnight(month_start(start, size)), "span")
+
+
+def same_day(day: date, months: int) -> date:
+    """The same day some months away; the last day of a shorter month."""
+    start = month_start(day, months)
+    length = (month_start(start, 1) - start).days
+    return start.replace(day=min(day.day, length))
+
+
+def shifted(now: datetime, unit: str, count: int) -> datetime:
+    if unit in ("day", "week"):
+        return now + timedelta(**{f"{unit}s": count})
+    size = {"month": 1, "quarter": 3, "year": 12}[unit]
+    return datetime.combine(same_day(now.date(), size * count), now.time())
+
+
+def year_for(month: int, day: int, moment: Moment) -> int:
+    """The year of a date without one: before or after now as the tense says, else the nearer one."""
+    year = moment.today.year
+    this = date(year, month, min(day, 28))
+    if moment.tense > 0:
+        return year if this >= moment.today.replace(day=min(moment.today.day, 28)) else year + 1
+    if moment.tense < 0:
+        return year if this <= moment.today else year - 1
+    years = (year - 1, year, year + 1)
+    return min(years, key=lambda one: abs((date(one, month, min(day, 28)) - moment.today).days))

@@ -1,0 +1,217 @@
+"""Replies: what a model answered to a prompt, read once into typed values. What cannot be read is a value too, not an error.
+
+Lessons steer every later prompt, so they are looked at twice: boilerplate, echoes of the prompt and orders are no lessons.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from perdure.domain.digests import SESSION_FIELDS, SPINE_SECTIONS
+from perdure.domain.text import Json
+from perdure.engine.lessons import as_lesson, sameness
+
+LESSON_LINE_CHARS_MAX = 240
+ENTRY_CHARS_MAX = 500
+ENTRIES_MAX = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """The reply has not the shape asked for. `why` says what is missing, without quoting the reply."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class FoldReply:
+    context: str
+    lessons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TextReply:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class FieldsReply:
+    """The parts by name, all present, in the order of the prompt."""
+
+    fields: dict[str, Json]
+
+
+_THOUGHT = re.compile(r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
+_WHOLE_FENCE = re.compile(r"\s*```[\w-]*\n(?P<inside>.*?)\n?```\s*", re.DOTALL)
+_HEADING = re.compile(
+    r"[ \t>]*(?:#{1,6}[ \t]*)?(?:\d[.)][ \t]*)?(?P<mark>\*\*|__|\[)?[ \t]*(?P<name>context|lessons?(?: learned)?)[ \t]*"
+    r"(?P<first>[:：])?[ \t]*(?:\*\*|__|\])?[ \t]*(?P<second>[:：])?[ \t]*(?P<rest>.*)",
+    re.IGNORECASE,
+)
+_PREAMBLE = re.compile(
+    r"(?:sure|certainly|of course|okay|ok|here(?:'s| is| are)|below (?:is|are)|the following)\b[^\n]*:\s*", re.IGNORECASE
+)
+# Parts of our own prompts, and of those that models have seen most: a model that repeats them has not summarised.
+_ECHOES = re.compile(
+    r"at most \d+ (?:words|characters)|one line each|short bullets|each under its own heading|on a line by itself"
+    r"|between `?<data>|</?data>|lines of json|facts about this conversation are not lessons|serve the user's latest question"
+    r"|(?:tools|approach(?:es)?) that worked|mistakes? to avoid|what the user corrected|write `?none|copy names, numbers"
+    r"|you keep the notes|answer with (?:two parts|one json)|verified facts and outcomes|bullet (?:list|points) of|\{\{\w+\}\}",
+    re.IGNORECASE,
+)
+_ORDERS = re.compile(
+    r"(?:ignore|disregard|forget|override) (?:all |any |the |your )*(?:previous|prior|above|earlier|system|safety|these)?"
+    r" ?(?:instructions?|prompts?|rules?|guidelines?|messages?)|system prompt|developer (?:mode|message)|jailbreak|you are now"
+    r"|act as (?:an?|the)|pretend (?:to be|you)|reveal (?:the|your)"
+    r"|(?:send|post|forward|upload|exfiltrate) .{0,60}(?:password|secret|token|credential|api key|https?://)"
+    r"|do anything now|</?(?:system|assistant|user|instructions?)>|\[/?INST\]|<\|",
+    re.IGNORECASE,
+)
+_BULLET = re.compile(r"\s*(?:[-*+•‣◦·–—]|\(?\d{1,3}[.)])\s+")
+
+
+def read_fold(reply: str) -> FoldReply | Unreadable:
+    """CONTEXT and LESSONS, whatever the case and markup of the headings. Without headings all is context."""
+    context, lessons = _parts(_bare(reply))
+    context = _PREAMBLE.sub("", context, count=1) if _PREAMBLE.match(context) else context
+    context = context.strip()
+    if not any(char.isalnum() for char in context):
+        return Unreadable("the reply has no context")
+    if len(_ECHOES.findall(context)) >= 2:
+        return Unreadable("the reply repeats the instructions")
+    return FoldReply(context, clean_lessons(lessons))
+
+
+def read_text(reply: str) -> TextReply | Unreadable:
+    """Plain text, without a fence around it or a line that announces it."""
+    text = _bare(reply)
+    text = (_PREAMBLE.sub("", text, count=1) if _PREAMBLE.match(text) else text).strip()
+    if not any(char.isalnum() for char in text):
+        return Unreadable("the reply is empty")
+    if len(_ECHOES.findall(text)) >= 2:
+        return Unreadable("the reply repeats the instructions")
+    return TextReply(text)
+
+
+def read_session(reply: str) -> FieldsReply | Unreadable:
+    """The fields of a session. Texts may be missing, lists may be a single text; anything else is `Unreadable`."""
+    return _fields(reply, texts=("one_liner", "tone"), names=SESSION_FIELDS, needed="one_liner")
+
+
+def read_spine(reply: str) -> FieldsReply | Unreadable:
+    """The sections of a spine, under the same rules."""
+    return _fields(reply, texts=(), names=SPINE_SECTIONS, needed=None)
+
+
+def clean_lessons(lines: Iterable[str]) -> tuple[str, ...]:
+    """Those of `lines` that are lessons, one line each, each once: no boilerplate, no echo, no order, nothing invisible."""
+    found: dict[str, str] = {}
+    for line in lines:
+        lesson = as_lesson(line)
+        if lesson is None or len(lesson) > LESSON_LINE_CHARS_MAX or _ECHOES.search(lesson) or _ORDERS.search(lesson):
+            continue
+        found.setdefault(sameness(lesson), lesson)
+    return tuple(found.values())
+
+
+def _bare(reply: str) -> str:
+    text = _THOUGHT.sub("", reply).replace("\r\n", "\n").replace("\r", "\n").strip()
+    match = _WHOLE_FENCE.fullmatch(text)
+    return match["inside"] if match else text
+
+
+def _parts(text: str) -> tuple[str, list[str]]:
+    """What stands under CONTEXT, or under nothing, and the lines under LESSONS."""
+    context: list[str] = []
+    lessons: list[str] = []
+    into, is_headed = context, False
+    for line in text.split("\n"):
+        heading = _HEADING.fullmatch(line)
+        if heading is None or not _is_heading(line, heading):
+            _add(into, line, is_list=into is lessons)
+            continue
+        is_lessons = heading["name"].casefold().startswith("lesson")
+        if not is_lessons and not is_headed:
+            context.clear()
+        is_headed = is_headed or not is_lessons
+        into = lessons if is_lessons else context
+        if heading["rest"]:
+            _add(into, heading["rest"], is_list=is_lessons)
+    return "\n".join(context), lessons
+
+
+def _is_heading(line: str, match: re.Match[str]) -> bool:
+    """A word at the start of a sentence is no heading: it stands alone, or a colon or markup sets it off."""
+    is_marked = match["first"] or match["second"] or (match["mark"] and not match["rest"]) or line.lstrip().startswith("#")
+    return bool(is_marked) or not match["rest"]
+
+
+def _add(lines: list[str], line: str, *, is_list: bool) -> None:
+    """Under LESSONS a line that is no bullet continues the bullet before it."""
+    if is_list and lines and lines[-1].strip() and line.strip() and not _BULLET.match(line) and line[:1] in " \t":
+        lines[-1] = f"{lines[-1].rstrip()} {line.strip()}"
+    else:
+        lines.append(line)
+
+
+def _fields(reply: str, *, texts: Sequence[str], names: Sequence[str], needed: str | None) -> FieldsReply | Unreadable:
+    found = _json_object(_bare(reply), names)
+    if found is None:
+        return Unreadable("the reply holds no JSON object with the keys asked for")
+    fields: dict[str, Json] = {}
+    for name in names:
+        value = found.get(name)
+        read = _as_text(value) if name in texts else _as_list(value)
+        if read is None:
+            return Unreadable(f"`{name}` has not the shape asked for")
+        fields[name] = read
+    if needed is not None and not fields[needed]:
+        return Unreadable(f"`{needed}` is empty")
+    return FieldsReply(fields)
+
+
+def _json_object(text: str, names: Sequence[str]) -> dict[str, Json] | None:
+    """The first JSON object in `text` that has at least one of the names, in any case; keys as the names are spelt."""
+    decoder = json.JSONDecoder()
+    place = 0
+    for _ in range(20):
+        opener = text.find("{", place)
+        if opener < 0:
+            return None
+        try:
+            value, place = decoder.raw_decode(text, opener)
+        except (ValueError, RecursionError):
+            place = opener + 1
+            continue
+        folded = {_folded(key): item for key, item in value.items()}
+        spelt = {name: folded[_folded(name)] for name in names if _folded(name) in folded}
+        if spelt:
+            return spelt
+    return None
+
+
+def _folded(name: str) -> str:
+    return name.casefold().replace(" ", "_").replace("-", "_")
+
+
+def _as_text(value: Json) -> str | None:
+    if value is None:
+        return ""
+    return _entry(value) if isinstance(value, str) else None
+
+
+def _as_list(value: Json) -> list[str] | None:
+    if value is None:
+        return []
+    if isinstance(value, str):
+        value = [value]
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        return None
+    return [entry for item in value[:ENTRIES_MAX] if (entry := _entry(item)) and sameness(entry) not in ("none", "n/a")]
+
+
+def _entry(text: str) -> str:
+    return " ".join(text.split())[:ENTRY_CHARS_MAX]

@@ -1,0 +1,490 @@
+"""The rules by which words become times: patterns, the words they can start with, and what they mean on a calendar.
+
+Everything here is local clock time without a zone; `timewords` finds, joins and converts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+
+from perdure.engine.calendars import Moment, Stretch, calendar_unit, days_from, midnight, month_start, shifted, year_for
+from perdure.engine.timetables import (
+    DAYS,
+    HOLIDAYS,
+    LAST,
+    MONTHS,
+    NEXT,
+    NUMBERS,
+    ORDINALS,
+    PARTS,
+    SEASONS,
+    SHORT_WEEKDAYS,
+    UNITS,
+    WEEKDAYS,
+    any_of,
+)
+
+CRON_HOUR = 9
+"""The hour of a habit that names none."""
+
+
+STOPS = re.compile(r"[.!?;\n]")
+
+
+def _number(word: str | None) -> int:
+    if not word:
+        return 1
+    word = word.lower()
+    return int(word) if word.isdecimal() else max(NUMBERS.get(part, 1) for part in word.split())
+
+
+# Rules.
+
+_NUM = rf"(?P<n>\d{{1,4}}|{any_of(NUMBERS)}|a couple(?: of)?|a few)"
+_UNIT = rf"(?P<unit>{any_of(UNITS)})"
+_LONG_UNIT = rf"(?P<unit>{any_of(word for word, unit in UNITS.items() if unit in ('week', 'month', 'quarter', 'year'))})"
+_WEEKDAY = rf"(?P<wd>{any_of(WEEKDAYS)})"
+_FULL_WEEKDAY = rf"(?P<wd>{any_of(WEEKDAYS.keys() - SHORT_WEEKDAYS)})"
+_MONTH = rf"(?P<month>{any_of(MONTHS)})"
+_PART = rf"(?P<part>{any_of(PARTS)})"
+_YEAR = r"(?P<year>(?:19|20)\d\d)"
+_TAIL = r"(?![\w-])"
+_PAST_WORDS = any_of(LAST)
+_NEXT_WORDS = any_of(NEXT)
+
+Resolve = Callable[[re.Match[str], Moment], "Stretch | None"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    starts: frozenset[str]
+    pattern: re.Pattern[str]
+    resolve: Resolve
+
+
+def _rule(starts: str | Collection[str], pattern: str, resolve: Resolve) -> Rule:
+    words = frozenset(starts.split() if isinstance(starts, str) else starts)
+    return Rule(frozenset(re.split(r"[\s'’-]", word)[0] for word in words), re.compile(pattern + _TAIL, re.IGNORECASE), resolve)
+
+
+def _named_day(match: re.Match[str], moment: Moment) -> Stretch:
+    day = days_from(moment.today + timedelta(days=DAYS[match["day"].lower()]))
+    return _part_of(day, match["part"]) if match["part"] else day
+
+
+def _offset_day(offset: int) -> Resolve:
+    return lambda _, moment: days_from(moment.today + timedelta(days=offset))
+
+
+def _part_of(day: Stretch, part: str) -> Stretch:
+    low, high, _ = PARTS[part.lower()]
+    return replace(day, low=day.low + timedelta(hours=low), high=day.low + timedelta(hours=high), kind="point", clock=True)
+
+
+def _this_part(match: re.Match[str], moment: Moment) -> Stretch:
+    word = match[0].lower()
+    if word == "tonight":
+        return _part_of(days_from(moment.today), "night")
+    if word.startswith("last"):
+        day = days_from(moment.today - timedelta(days=1))
+        return _part_of(day, match["part"])
+    return _part_of(days_from(moment.today), match["part"])
+
+
+def _ago(match: re.Match[str], moment: Moment) -> Stretch | None:
+    count, unit = _number(match["n"]), UNITS[match["unit"].lower()]
+    if unit in ("minute", "hour"):
+        low = moment.now - timedelta(**{f"{unit}s": count})
+        return Stretch(low, low + timedelta(**{f"{unit}s": 1}), clock=True)
+    return calendar_unit(unit, moment.today, -count)
+
+
+def _half_hour(direction: int) -> Resolve:
+    def resolve(_: re.Match[str], moment: Moment) -> Stretch:
+        low = moment.now + direction * timedelta(minutes=30)
+        return Stretch(low, low + timedelta(minutes=1), clock=True)
+
+    return resolve
+
+
+def _ahead(match: re.Match[str], moment: Moment) -> Stretch | None:
+    count, unit = _number(match["n"]), UNITS[match["unit"].lower()]
+    if unit in ("minute", "hour"):
+        low = moment.now + timedelta(**{f"{unit}s": count})
+        return Stretch(low, low + timedelta(**{f"{unit}s": 1}), clock=True)
+    if unit == "week":
+        return days_from(moment.today + timedelta(weeks=count))
+    return calendar_unit(unit, moment.today, count)
+
+
+def _rolling(match: re.Match[str], moment: Moment) -> Stretch:
+    """`the last three weeks`, `the next 5 days`: a stretch that ends or starts with the moment of writing."""
+    count, unit = _number(match["n"]), UNITS[match["unit"].lower()]
+    if unit in ("minute", "hour"):
+        width = timedelta(**{f"{unit}s": count})
+        other = moment.now - width if match["rel"].lower() in LAST else moment.now + width
+    else:
+        sign = -1 if match["rel"].lower() in LAST else 1
+        other = shifted(moment.now, unit, sign * count)
+    return Stretch(min(other, moment.now), max(other, moment.now), "span")
+
+
+def _relative_unit(match: re.Match[str], moment: Moment) -> Stretch:
+    return calendar_unit(UNITS[match["unit"].lower()], moment.today, _direction(match["rel"]))
+
+
+def _direction(word: str) -> int:
+    word = word.lower()
+    if word in LAST or word.startswith(("derni", "pasad", "passé")):
+        return -1
+    return 1 if word in NEXT or word.startswith(("prochain", "próxim", "que viene")) else 0
+
+
+def _edge(match: re.Match[str], moment: Moment) -> Stretch:
+    """`end of the month`: its last day; of a year or quarter, its last month. `beginning of`, likewise."""
+    unit = UNITS[match["unit"].lower()]
+    whole = calendar_unit(unit, moment.today, _direction(match["rel"] or "this"))
+    first, last = whole.low.date(), (whole.high - timedelta(days=1)).date()
+    at_end = match["edge"].lower() in ("end", "ende", "fin", "finales")
+    if unit in ("year", "quarter"):
+        return calendar_unit("month", last if at_end else first, 0)
+    return days_from(last if at_end else first)
+
+
+def _weekday(match: re.Match[str], moment: Moment) -> Stretch | None:
+    wanted, today = WEEKDAYS[match["wd"].lower()], moment.today
+    groups = match.groupdict()
+    rel = (groups.get("rel") or "").lower()
+    monday = today - timedelta(days=today.weekday())
+    if groups.get("week"):
+        day = monday + timedelta(weeks=_direction(match["week"]), days=wanted)
+    elif rel and _direction(rel) < 0:
+        day = today - timedelta(days=(today.weekday() - wanted - 1) % 7 + 1)
+    elif rel and _direction(rel) > 0:
+        day = monday + timedelta(weeks=1, days=wanted)
+    elif rel == "this":
+        day = monday + timedelta(days=wanted)
+        day += timedelta(weeks=1) if day < today and moment.tense >= 0 else timedelta()
+    elif moment.tense < 0 and not rel:
+        day = today - timedelta(days=(today.weekday() - wanted - 1) % 7 + 1)
+    else:
+        day = today + timedelta(days=(wanted - today.weekday()) % 7 or 7)
+    found = days_from(day)
+    return _part_of(found, match["part"]) if groups.get("part") else found
+
+
+def _weekend(match: re.Match[str], moment: Moment) -> Stretch:
+    monday = moment.today - timedelta(days=moment.today.weekday())
+    offset = _direction(match["rel"])
+    if match["rel"].lower() in ("the", "at the", "on the") and moment.tense < 0:
+        offset = -1
+    return days_from(monday + timedelta(weeks=offset, days=5), 2)
+
+
+def _month_day(match: re.Match[str], moment: Moment) -> Stretch | None:
+    month, day = MONTHS[match["month"].lower()], int(match["dom"])
+    year = int(match["year"]) if match["year"] else year_for(month, day, moment)
+    return days_from(date(year, month, day))
+
+
+def _whole_month(match: re.Match[str], moment: Moment) -> Stretch | None:
+    word, before = match["month"], match.string[max(0, match.start() - 24) : match.start()]
+    groups = match.groupdict()
+    rel = (groups.get("rel") or "").lower()
+    if not groups.get("year") and not rel and not (_MONTH_LEAD.search(before) and (word[0].isupper() or len(word) > 5)):
+        return None
+    month = MONTHS[word.lower()]
+    if groups.get("year"):
+        year = int(match["year"])
+    elif rel:
+        sign = _direction(rel)
+        year = moment.today.year
+        if sign < 0 and month >= moment.today.month:
+            year -= 1
+        elif sign > 0 and month <= moment.today.month:
+            year += 1
+    else:
+        lead = before.rstrip().rpartition(" ")[2].lower()
+        tense = -1 if lead in _BACK_LEADS else 1 if lead in _AHEAD_LEADS else moment.tense
+        year = year_for(month, 1, replace(moment, tense=tense))
+        if tense > 0 and month == moment.today.month:
+            year = moment.today.year
+    return calendar_unit("month", date(year, month, 1), 0)
+
+
+_MONTH_LEAD = re.compile(
+    r"(?:^|[^\w])(?:in|since|until|till|by|before|after|from|during|of|early|late|mid|this|every|end of|im|seit|bis|en|depuis|"
+    r"desde|hasta|last|next|to|through|for)\s+$",
+    re.IGNORECASE,
+)
+_BACK_LEADS = frozenset(["since", "seit", "depuis", "desde"])
+_AHEAD_LEADS = frozenset(["by", "until", "till", "bis", "hasta", "before"])
+
+
+def _day_of_month(match: re.Match[str], moment: Moment) -> Stretch | None:
+    wanted = int(match["dom"])
+    before = match.string[max(0, match.start() - 12) : match.start()]
+    if not re.search(r"\b(?:on|by|until|till|since|before|from)\s+$", before, re.IGNORECASE):
+        return None
+    for step in range(4):
+        start = month_start(moment.today, -step if moment.tense < 0 else step)
+        length = (month_start(start, 1) - start).days
+        if wanted <= length:
+            day = start.replace(day=wanted)
+            if (day <= moment.today) if moment.tense < 0 else (day >= moment.today):
+                return days_from(day)
+    return None
+
+
+def _iso(match: re.Match[str], _: Moment) -> Stretch | None:
+    day = days_from(date(int(match["y"]), int(match["m"]), int(match["d"])))
+    if match["h"] is None:
+        return day
+    low = day.low + timedelta(hours=int(match["h"]), minutes=int(match["mi"]))
+    return Stretch(low, low + timedelta(minutes=1), clock=True) if int(match["h"]) < 24 and int(match["mi"]) < 60 else None
+
+
+def _numeric(match: re.Match[str], _: Moment) -> Stretch | None:
+    """`13/5/2026`, `5/13/2026`, `13.5.2026`: with slashes only where the order is certain."""
+    if re.search(r"\b(?:version|v|release)\s*$", match.string[max(0, match.start() - 10) : match.start()], re.IGNORECASE):
+        return None
+    one, two, year = int(match["a"]), int(match["b"]), int(match["y"])
+    if match["sep"] == "." or one > 12 or one == two:
+        return days_from(date(year, two, one))
+    return days_from(date(year, one, two)) if two > 12 else None
+
+
+def _year(match: re.Match[str], _: Moment) -> Stretch | None:
+    before = match.string[max(0, match.start() - 12) : match.start()]
+    if not _YEAR_LEAD.search(before):
+        return None
+    return calendar_unit("year", date(int(match["year"]), 1, 1), 0)
+
+
+_YEAR_LEAD = re.compile(
+    r"\b(?:in|since|until|till|by|before|after|from|during|of|early|late|mid|seit|bis|en|depuis|desde|hasta|im jahr)\s+$",
+    re.IGNORECASE,
+)
+
+
+def _season(match: re.Match[str], moment: Moment) -> Stretch | None:
+    start_month, rel = SEASONS[match["season"].lower()], (match["rel"] or "").lower()
+    if match["year"]:
+        year = int(match["year"])
+    else:
+        lead = match.string[max(0, match.start() - 8) : match.start()]
+        if not rel and not re.search(r"\b(?:by|until|till|since|before|in)\s+$", lead, re.IGNORECASE):
+            return None
+        sign = _direction(rel) or (moment.tense if not rel.startswith("this") else 0)
+        year = moment.today.year - (1 if start_month == 12 and moment.today.month < 3 else 0)
+        start = date(year, start_month, 1)
+        ended = month_start(start, 3) <= moment.today
+        if sign < 0 and not ended:
+            year -= 1
+        elif sign > 0 and start <= moment.today:
+            year += 1
+    start = date(year, start_month, 1)
+    return Stretch(midnight(start), midnight(month_start(start, 3)), "span")
+
+
+def _quarter(match: re.Match[str], moment: Moment) -> Stretch:
+    number = int(match["q"]) if match["q"] else ORDINALS[match["ord"].lower()]
+    year = int(match["year"]) if match["year"] else moment.today.year
+    if not match["year"] and moment.tense > 0 and number * 3 < moment.today.month:
+        year += 1
+    return calendar_unit("quarter", date(year, number * 3, 1), 0)
+
+
+def _holiday(match: re.Match[str], moment: Moment) -> Stretch:
+    month, day = HOLIDAYS[match["holiday"].lower().replace("’", "'")]
+    rel = _direction(match["rel"] or "")
+    year = year_for(month, day, replace(moment, tense=rel or moment.tense or 1))
+    return days_from(date(int(match["year"]) if match["year"] else year, month, day))
+
+
+def _clock(match: re.Match[str], moment: Moment) -> Stretch | None:
+    groups = match.groupdict()
+    word = match[0].lower()
+    if word in ("noon", "midnight"):
+        hour, minute = (12, 0) if word == "noon" else (0, 0)
+    else:
+        hour, minute = int(groups["h"]), int(groups.get("mi") or 0)
+        half = (groups.get("half") or "").lower().replace(".", "")
+        if half and not 1 <= hour <= 12:
+            return None
+        hour = hour % 12 + 12 if half == "pm" else hour % 12 if half == "am" else hour
+        if not half and groups.get("bare") and 1 <= hour <= 5:
+            hour += 12
+    if hour > 23 or minute > 59:
+        return None
+    low = midnight(moment.today) + timedelta(hours=hour, minutes=minute)
+    return Stretch(low, low + timedelta(minutes=1), clock=True, loose=True)
+
+
+def _every(match: re.Match[str], moment: Moment) -> Stretch | None:
+    groups = match.groupdict()
+    part = (groups.get("part") or "").lower()
+    hour = PARTS[part][2] if part else CRON_HOUR
+    if groups.get("wd"):
+        wanted = WEEKDAYS[match["wd"].lower()]
+        day = days_from(moment.today + timedelta(days=(wanted - moment.today.weekday()) % 7))
+        other = (groups.get("other") or "").strip()
+        return replace(day, kind="recurring", cron=None if other else f"0 {hour} * * {(wanted + 1) % 7}")
+    word = (groups.get("each") or "day").lower()
+    if word in ("weekday", "weekdays", "workday"):
+        return replace(days_from(moment.today), kind="recurring", cron=f"0 {hour} * * 1-5")
+    if word == "weekend":
+        return replace(_weekend_from(moment.today), kind="recurring", cron=f"0 {hour} * * 6")
+    unit = {"daily": "day", "weekly": "week", "monthly": "month", "nightly": "day"}.get(word) or UNITS.get(word, "day")
+    cron = {"day": f"0 {hour} * * *", "week": f"0 {hour} * * 1", "month": f"0 {hour} 1 * *", "year": f"0 {hour} 1 1 *"}
+    several = (groups.get("other") or groups.get("n") or "").strip()
+    if unit not in cron:
+        return None
+    return replace(calendar_unit(unit, moment.today, 0), kind="recurring", cron=None if several else cron[unit])
+
+
+def _weekend_from(day: date) -> Stretch:
+    return days_from(day + timedelta(days=(5 - day.weekday()) % 7), 2)
+
+
+def _for_long(match: re.Match[str], moment: Moment) -> Stretch | None:
+    """`for three years`, where the sentence says that it lasts: `I have lived here for three years`."""
+    before = match.string[max(0, match.start() - 80) : match.start()]
+    before = STOPS.split(before)[-1]
+    if not re.search(r"\b(?:have|has|been)\b|['’]ve\b", before, re.IGNORECASE):
+        return None
+    unit = UNITS[match["unit"].lower()]
+    if unit in ("minute", "hour"):
+        return None
+    return Stretch(midnight(shifted(moment.now, unit, -_number(match["n"])).date()), moment.now, "since")
+
+
+RULES: tuple[Rule, ...] = (
+    _rule(DAYS.keys(), rf"(?P<day>{any_of(DAYS)})(?:\s+{_PART})?", _named_day),
+    _rule("the day", r"(?:the )?day before yesterday", _offset_day(-2)),
+    _rule("the day", r"(?:the )?day after tomorrow", _offset_day(2)),
+    _rule("morgen", r"(?<!guten )(?<!am )(?-i:morgen)", _offset_day(1)),
+    _rule("mañana", r"(?<!la )(?<!esta )mañana", _offset_day(1)),
+    _rule("pasado", r"pasado mañana", _offset_day(2)),
+    _rule("this last", rf"(?:this|last) {_PART}", _this_part),
+    _rule("tonight", r"tonight(?P<part>)", _this_part),
+    _rule("# about " + " ".join(NUMBERS), rf"(?:about )?{_NUM} {_UNIT} (?:ago|back)", _ago),
+    _rule("half", r"half an hour ago", _half_hour(-1)),
+    _rule("in", r"in half an hour", _half_hour(1)),
+    _rule("vor il hace", rf"(?:vor|il y a|hace) {_NUM} {_UNIT}", _ago),
+    _rule("in dans within", rf"(?:in|within|in about|dans) {_NUM} {_UNIT}(?:['’]s? time)?", _ahead),
+    _rule("# " + " ".join(NUMBERS), rf"{_NUM} {_UNIT} from (?:now|today)", _ahead),
+    _rule(
+        "the " + " ".join(LAST | NEXT),
+        rf"(?:the )?(?P<rel>{_PAST_WORDS}|{_NEXT_WORDS}) (?P<n>\d{{1,3}}|{any_of(NUMBERS)}) {_UNIT}",
+        _rolling,
+    ),
+    _rule("this " + " ".join(LAST | NEXT), rf"(?P<rel>this|{_PAST_WORDS}|{_NEXT_WORDS}) {_LONG_UNIT}", _relative_unit),
+    _rule("diese diesen dieses cette ce esta este", rf"(?P<rel>diese[ns]?|cette|ce|est[ae]) {_LONG_UNIT}", _relative_unit),
+    _rule(
+        "la le el l",
+        rf"(?:la |le |el |l['’]){_LONG_UNIT} (?P<rel>derni[eè]re?|passée?|prochaine?|pasad[oa]|próxim[oa]|"
+        r"que viene)",
+        _relative_unit,
+    ),
+    _rule("la el", rf"(?:la|el) (?P<rel>próxim[oa]) {_LONG_UNIT}", _relative_unit),
+    _rule(
+        "the end start beginning ende fin",
+        r"(?:the )?(?P<edge>end|start|beginning|ende|fin) (?:of |de |des |der )?(?:the |this |du |del "
+        rf")?(?:(?P<rel>{_PAST_WORDS}|{_NEXT_WORDS}) )?{_LONG_UNIT}",
+        _edge,
+    ),
+    _rule(
+        WEEKDAYS.keys() - SHORT_WEEKDAYS,
+        rf"{_FULL_WEEKDAY}(?!s)(?P<rel>)(?:,? (?:of )?(?P<week>this|{_PAST_WORDS}|{_NEXT_WORDS}) "
+        rf"week)?(?:\s+{_PART})?",
+        _weekday,
+    ),
+    _rule(
+        "this coming upcoming " + " ".join(LAST | NEXT),
+        rf"(?:this )?(?P<rel>this|coming|upcoming|{_PAST_WORDS}|{_NEXT_WORDS}) {_WEEKDAY}(?:\s+{_PART})?",
+        _weekday,
+    ),
+    _rule(WEEKDAYS.keys() - SHORT_WEEKDAYS, rf"{_FULL_WEEKDAY} (?P<rel>dernier|prochain|pasado|que viene)", _weekday),
+    _rule(
+        SHORT_WEEKDAYS,
+        r"(?:(?<=on )|(?<=by )|(?<=On )|(?<=By ))(?P<wd>(?-i:Mon|Tues?|Weds?|Thu(?:rs?)?|Fri|Sat|"
+        r"Sun))\.?(?P<rel>)",
+        _weekday,
+    ),
+    _rule("this the at on last next", rf"(?P<rel>this|(?:at |on )?the|{_PAST_WORDS}|{_NEXT_WORDS}) weekend", _weekend),
+    _rule(MONTHS.keys(), rf"{_MONTH}\.? (?:the )?(?P<dom>\d{{1,2}})(?:st|nd|rd|th)?(?!:)(?:,? {_YEAR})?", _month_day),
+    _rule(
+        "# the", rf"(?:the )?(?P<dom>\d{{1,2}})(?:st|nd|rd|th|\.|er)?(?: of| de)? {_MONTH}(?:(?:,| de)? {_YEAR})?", _month_day
+    ),
+    _rule(MONTHS.keys(), rf"{_MONTH}(?:,? (?:of )?{_YEAR})?", _whole_month),
+    _rule(LAST | NEXT | {"this"}, rf"(?P<rel>this|{_PAST_WORDS}|{_NEXT_WORDS}) {_MONTH}", _whole_month),
+    _rule(
+        "the",
+        r"the (?P<dom>\d{1,2})(?:st|nd|rd|th)(?!\s+(?!and\b|at\b|or\b|because\b|but\b|so\b|for\b|in\b|"
+        r"with\b|to\b)[a-z])",
+        _day_of_month,
+    ),
+    _rule("#", r"(?P<y>\d{4})-(?P<m>\d{1,2})-(?P<d>\d{1,2})(?:[T ](?P<h>\d{1,2}):(?P<mi>\d\d)(?::\d\d)?Z?)?", _iso),
+    _rule("#", r"(?P<a>\d{1,2})(?P<sep>[./])(?P<b>\d{1,2})(?P=sep)(?P<y>(?:19|20)\d\d)", _numeric),
+    _rule("#", _YEAR, _year),
+    _rule(
+        "in over during by until since this " + " ".join(SEASONS.keys() | LAST | NEXT),
+        r"(?:in )?(?:(?P<rel>in the|over the|during the|by the|until the|since the|this|this coming|"
+        rf"{_PAST_WORDS}|{_NEXT_WORDS}) )?(?P<season>{any_of(SEASONS)})(?: (?:of )?{_YEAR})?",
+        _season,
+    ),
+    _rule(
+        "q1 q2 q3 q4 the first second third fourth",
+        rf"(?:q(?P<q>[1-4])|(?:the )?(?P<ord>first|second|third|fourth) quarter)(?:,? (?:of )?{_YEAR})?",
+        _quarter,
+    ),
+    _rule(
+        {*HOLIDAYS, "new", *LAST, *NEXT},
+        rf"(?:(?P<rel>{_PAST_WORDS}|{_NEXT_WORDS}) )?(?P<holiday>"
+        rf"{any_of(name.replace(chr(39), '[' + chr(39) + '’]') for name in HOLIDAYS)})(?: {_YEAR})?",
+        _holiday,
+    ),
+    _rule("#", r"(?P<h>\d{1,2})(?::(?P<mi>\d\d))?\s?(?P<half>[ap]\.?m\b\.?)", _clock),
+    _rule("#", r"(?<![\d:])(?P<h>\d{1,2}):(?P<mi>\d\d)(?!:?\d)", _clock),
+    _rule("#", r"(?P<h>\d{1,2})(?::(?P<mi>\d\d))? ?(?:Uhr|o['’]clock)(?P<bare>)", _clock),
+    _rule(
+        "#",
+        r"(?:(?<=at )|(?<=At ))(?P<bare>(?P<h>\d{1,2}))(?=\s*(?:[.,;!)]|$|on\b|tomorrow\b|today\b|"
+        r"tonight\b|every\b|sharp\b))",
+        _clock,
+    ),
+    _rule("noon midnight", r"noon|midnight", _clock),
+    _rule("every each", rf"(?:every|each) (?P<other>other |second )?{_WEEKDAY}(?:\s+{_PART})?", _every),
+    _rule(
+        "every each",
+        rf"(?:every|each) (?P<other>other |second )?(?:single )?(?:{_PART}|(?P<each>weekday|workday|"
+        r"weekend|day|week|month|year))",
+        _every,
+    ),
+    _rule("every", rf"every (?P<n>\d{{1,3}}|{any_of(NUMBERS)}) (?P<each>{any_of(UNITS)})", _every),
+    _rule(
+        "daily weekly monthly nightly",
+        r"(?<!-)(?P<each>daily|weekly|monthly|nightly)(?=\s*(?:[.,;!?)]|$)|\s+(?:at|in|on|before|after|"
+        r"and|for|with|by|around|or|to|since)\b)",
+        _every,
+    ),
+    _rule(
+        "once twice three four # several",
+        r"(?P<other>once|twice|(?:three|four|five|several|\d) times) (?:a|per|each|every) (?P<each>day|"
+        r"week|month|year)",
+        _every,
+    ),
+    _rule("on weekdays", r"(?:on )?(?P<each>weekdays)", _every),
+    _rule("on " + " ".join(word + "s" for word in WEEKDAYS), rf"(?:on )?{_FULL_WEEKDAY}s(?:\s+{_PART}s?)?", _every),
+    _rule(
+        "jeden jede chaque cada todos",
+        rf"(?:jede[nrs]?|chaque|cada|todos los) (?:{_FULL_WEEKDAY}s?|(?P<each>tag|jour|día|días|woche|"
+        r"semaine|semana|monat|mois|mes))",
+        _every,
+    ),
+    _rule("for", rf"for (?:the (?:last|past) |about |over |almost |nearly )?{_NUM} {_UNIT}(?: now)?", _for_long),
+)

@@ -1,0 +1,264 @@
+"""Context documents as a view over the store: the history is a session's working set, the summary its newest fold.
+
+Everything else of a document is a state value under a reserved key; its revision is the document's. A save is one
+transaction: what is new goes to the log, what was taken out is told by a fold, and the rest is stored beside it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime
+
+from perdure.domain.context_json import check_session_id, read_document
+from perdure.domain.contexts import Archived, ContextData
+from perdure.domain.errors import Conflict, InvalidInput
+from perdure.domain.messages import Session
+from perdure.domain.names import parse
+from perdure.domain.scope import ID_BYTES_MAX, RESERVED, Owner, Scope, SessionId
+from perdure.domain.state import Revision
+from perdure.domain.text import compact_json
+from perdure.engine.appending import draft as drafted
+from perdure.engine.context_view import Change, Record, Run, Seen, Shown, changed, document, fields_of, message_of_entry
+from perdure.ports.clock import Clock
+from perdure.ports.contexts import ContextDraft, SavedContext
+from perdure.ports.store import Store, Tx, View
+from perdure.services.context_reading import (
+    Held,
+    Place,
+    counted,
+    digest_of,
+    held_of,
+    joined,
+    keys_of,
+    record_of,
+    removed,
+    removed_keys,
+    shown_of,
+    taken_out,
+    unreadable,
+    within,
+)
+from perdure.services.folding import Folding
+from perdure.services.ingest import Ingest
+from perdure.services.sessions import Sessions
+
+KEYS = f"{RESERVED}context:"
+REVISIONS_KEPT = 3
+POLICY = "context_document"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredContexts:
+    """A `ContextStore` on a store: for one user, or for whichever user an id names."""
+
+    store: Store
+    clock: Clock
+    ingest: Ingest
+    folding: Folding
+    sessions: Sessions
+    space: str
+    user: str | None = None
+
+    def initialize(self) -> None:
+        """A store that is open is ready."""
+
+    def load(self, session_id: str) -> ContextData:
+        place = self._place(session_id)
+        return self.store.read(place.scope.owner, lambda view: self._loaded(view, place)[0])
+
+    def with_archive(self, session_id: str) -> tuple[ContextData, list[Archived]]:
+        place = self._place(session_id)
+
+        def work(view: View) -> tuple[ContextData, list[Archived]]:
+            context, held, shown = self._loaded(view, place)
+            return context, [*taken_out(view, held, shown), *removed(view, place, self.clock.now())]
+
+        return self.store.read(place.scope.owner, work)
+
+    def save(self, draft: ContextDraft) -> SavedContext:
+        place = self._place(draft.session_id)
+        # Made before the work, which may run again: then it must find what it stored the first time.
+        request = hashlib.sha256(_fingerprint(draft)).hexdigest()[:32]
+        saving = _Saving(self, place, draft, Seen.parse(draft.lineage), request, self.clock.new_id(), self.clock.now())
+        context = read_document(draft.document, bytes_max=len(draft.document))
+        return self.store.write(place.scope.owner, lambda tx: saving.run(tx, context))
+
+    def delete(self, session_id: str) -> bool:
+        place = self._place(session_id)
+        now = self.clock.now()
+
+        def work(tx: Tx) -> bool:
+            held = held_of(tx, place)
+            for key in removed_keys(tx, place, now):
+                tx.state.remove(key)
+            if held.session is not None:
+                self.sessions.delete_in(tx, place.scope.address, held.session.id, now)
+            return tx.state.remove(place.key) > 0 or held.session is not None
+
+        return self.store.write(place.scope.owner, work)
+
+    def list_sessions(self) -> list[str]:
+        if self.user is not None:
+            owner = Owner(self.space, self.user)
+            keys = self.store.read(owner, lambda view: list(keys_of(view, KEYS, self.clock.now())))
+            return sorted(self._session_id(owner, key) for key in keys)
+        found: list[tuple[Owner, str]] = []
+        with self.store.snapshot() as snapshot:
+            for space, user, key, *_, size, _preview in snapshot.rows("state_keys"):
+                if space == self.space and size is not None and str(key).startswith(KEYS):
+                    found.append((Owner(self.space, str(user)), str(key)))
+        return sorted(self._session_id(owner, key) for owner, key in found)
+
+    def _session_id(self, owner: Owner, key: str) -> str:
+        name = key.removeprefix(KEYS)
+        if not name.startswith("~") or ":" in name:
+            return name
+        record = self.store.read(owner, lambda view: record_of(view.state.find(key), key))
+        return "" if record is None else str(record.fields["session_id"])
+
+    def _place(self, session_id: str) -> Place:
+        name = parse(check_session_id(session_id), "session")
+        user, agent, session = (part or "" for part in (name.user, name.agent, name.session))
+        if self.user is not None and user != self.user:
+            raise InvalidInput(
+                f"`session_id` = {session_id!r:.80} is not of user {self.user!r:.80}, whom this manager is bound to"
+            )
+        key = f"{KEYS}{session_id}"
+        if len(key.encode()) > ID_BYTES_MAX:
+            key = f"{KEYS}~{digest_of(session_id)}"
+        return Place(session_id, Scope.of(user, agent=agent, space=self.space), session, key)
+
+    def _loaded(self, view: View, place: Place) -> tuple[ContextData, Held, list[Shown]]:
+        held = held_of(view, place)
+        shown = shown_of(view, held, held.places(held.boundary, held.last))
+        since = counted(view, held)
+        try:
+            context = document(place.session_id, held.record, [one.entry for one in shown], held.summary, since)
+        except InvalidInput as error:
+            raise unreadable(place.key) from error
+        context.revision = held.revision
+        name = "" if held.record is None else held.record.document
+        context.lineage = Seen(name, self.clock.new_id(), held.boundary, held.last, held.fold_version).render()
+        return context, held, shown
+
+
+@dataclass(frozen=True, slots=True)
+class _Saving:
+    """One save, ready to run as often as its transaction has to."""
+
+    to: StoredContexts
+    place: Place
+    draft: ContextDraft
+    seen: Seen | None
+    request: str
+    fresh: str
+    now: datetime
+
+    def run(self, tx: Tx, context: ContextData) -> SavedContext:
+        key = self.place.key
+        tx.state.find(key)  # which keeps rivals off it
+        made = tx.state.find_request(key, self.request)
+        if made is not None and made.body is not None:
+            record = record_of(made, key)
+            assert record is not None  # noqa: S101 - it has a body
+            return self._answer(made.number, record)  # done before; only the answer was lost
+        # The newest session is locked before others, as appending does, so that the two cannot block each other.
+        tx.latest_session(self.place.scope.address)
+        held = held_of(tx, self.place)
+        seen = self._checked(held)
+        base = shown_of(tx, held, [seq for seq in held.places(seen.boundary, seen.last) if not within(seq, seen.unseen)])
+        unseen = joined((*seen.unseen, (seen.last + 1, held.last)))
+        arrived = [seq for first, last in unseen for seq in range(max(first, held.boundary + 1), last + 1)]
+        change = changed(base, arrived, held.last, context.recent_history, self.draft.archived)
+        record = self._logged(tx, held, change, context, unseen)
+        number = held.revision + 1
+        body = compact_json(record.body())
+        tx.state.put(Revision(key, number, body, self.now, request=self.request), keep=REVISIONS_KEPT)
+        self._keep_removed(tx, number)
+        return self._answer(number, record)
+
+    def _checked(self, held: Held) -> Seen:
+        """What the context was made from, if it is still so."""
+        name = "" if held.record is None else held.record.document
+        seen = self.seen
+        if self.draft.revision != held.revision or (seen is not None and seen.document != name):
+            now = f"is at revision {held.revision}" if held.revision else "is not stored"
+            raise Conflict(
+                f"context {self.place.session_id!r:.80} {now}, so revision {self.draft.revision} cannot be replaced: "
+                "another write came first; load it and repeat the change"
+            )
+        if seen is None and held.record is None:
+            return Seen("", "", held.boundary, held.boundary, held.fold_version, joined([(1, held.boundary)]))
+        if seen is None and held.record is not None:
+            one = held.record
+            seen = Seen(one.document, "", one.boundary, one.last, one.fold, one.unseen)
+        assert seen is not None  # noqa: S101 - both cases are above
+        if (seen.boundary, seen.fold) != (held.boundary, held.fold_version) or seen.last > held.last:
+            raise Conflict(
+                f"the working set of context {self.place.session_id!r:.80} was folded, or a fold was undone, since it was "
+                "loaded; load it and repeat the change"
+            )
+        return seen
+
+    def _logged(self, tx: Tx, held: Held, change: Change, context: ContextData, unseen: tuple[Run, ...]) -> Record:
+        """Append what is new, fold what was taken out; the record of how it stands then."""
+        name = self.fresh if held.record is None else held.record.document
+        session, fold = held.session, held.fold_version
+        if change.new:
+            session = self._append(tx, change, session, name, held.revision + 1)
+        last = 0 if session is None else session.messages
+        boundary = change.boundary(last)
+        summary = context.long_term_summary
+        if session is not None and (boundary > session.boundary_seq or summary != held.told):
+            fold = self.to.folding.tell(tx, session, boundary, summary, policy=POLICY).version
+        fields, facts_sorted = fields_of(context, held.record)
+        return Record(
+            document=name,
+            session=None if session is None else session.id,
+            boundary=boundary,
+            last=last,
+            fold=fold,
+            unseen=unseen,
+            fields=fields,
+            facts_sorted=facts_sorted,
+            summary=None if fold else summary,
+            shown=change.shown(last),
+            forms=change.forms,
+        )
+
+    def _append(self, tx: Tx, change: Change, session: Session | None, name: str, revision: int) -> Session:
+        address, ingest = self.place.scope.address, self.to.ingest
+        wanted = self._free_name(tx) if session is None else session.id
+        by = ingest.drafting(self.now)
+        drafts = [
+            drafted(message_of_entry(entry, message_id=f"context-{name}-{revision}-{number}", session=wanted), by)
+            for number, entry in enumerate(change.new)
+        ]
+        ingest.put(tx, self.place.scope, drafts, (), now=self.now)
+        found = tx.find_session(address, SessionId(wanted))
+        assert found is not None  # noqa: S101 - it was just appended to
+        return found
+
+    def _free_name(self, tx: Tx) -> str:
+        """What the id calls the session; another name if one of that name was deleted, which keeps its name."""
+        wanted = self.place.session
+        if tx.find_session(self.place.scope.address, SessionId(wanted)) is None:
+            return wanted
+        other = f"{wanted}~{self.fresh}"
+        return other if len(other.encode()) <= ID_BYTES_MAX else f"~{digest_of(other)}"
+
+    def _keep_removed(self, tx: Tx, number: int) -> None:
+        removed = [[one.kind, one.body] for one in self.draft.archived if one.kind not in ("entry", "whole")]
+        if removed:
+            key = f"{self.place.removed}{number:012}"
+            tx.state.put(Revision(key, 1, compact_json(removed), self.now, request=self.request), keep=1)
+
+    def _answer(self, number: int, record: Record) -> SavedContext:
+        seen = Seen(record.document, self.fresh, record.boundary, record.last, record.fold, record.unseen)
+        return SavedContext(number, seen.render())
+
+
+def _fingerprint(draft: ContextDraft) -> bytes:
+    archived = compact_json([[one.kind, one.body] for one in draft.archived])
+    return b"\0".join((draft.lineage.encode(), str(draft.revision).encode(), draft.document, archived.encode()))

@@ -1,0 +1,97 @@
+"""The curator: runs when it is due or asked, reports what it did, and can be undone as a whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from perdure.domain.jobs import Job
+from perdure.domain.journal import Attribution
+from perdure.domain.memories import MemoryRecord, Statement, to_memory, to_statement
+from perdure.domain.records import RecordQuery
+from perdure.domain.scope import Address, Owner
+from perdure.engine.curating import Clash, Fold, clashes, folds, is_due
+from perdure.engine.indexing import short
+from perdure.engine.predicates import is_single_valued
+from perdure.ports.clock import Clock
+from perdure.ports.store import Store, Tx, View
+from perdure.services.ledger import Ledger
+from perdure.services.work import Effect
+
+ACTOR = "curator/1"
+MEMORIES_MAX = 10_000
+STATEMENTS_MAX = 50_000
+CLASHES_MAX = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Curation:
+    """What one run did, or would do."""
+
+    memories: int
+    """How many it looked at."""
+    folds: tuple[Fold, ...]
+    clashes: tuple[Clash, ...]
+    action: int | None = None
+    """By this number the whole run can be undone; None if it changed nothing, or was only tried."""
+
+
+@dataclass(frozen=True, slots=True)
+class Curating:
+    store: Store
+    clock: Clock
+
+    def handle(self, job: Job) -> Effect | None:
+        """The job of an address: curate if a day has passed or enough is new."""
+        address = Address(job.payload["agent"], job.payload["channel"])
+        if not self.store.read(job.owner, lambda view: self.due(view, address)):
+            return None
+
+        def effect(tx: Tx) -> None:
+            if self.due(tx, address):
+                self._run(tx, address)
+
+        return effect
+
+    def due(self, view: View, address: Address) -> bool:
+        state = view.conversation.find_agent_state(address)
+        memories = view.records.count("memory", ("status", "ACTIVE"))
+        ran_at, then = (None, None) if state is None else (state.curated_at, state.curated_memories)
+        return is_due(self.clock.now(), memories, ran_at, then)
+
+    def curate(self, owner: Owner, address: Address, *, dry_run: bool) -> Curation:
+        """Run now, due or not."""
+        if dry_run:
+            return self.store.read(owner, self._plan)
+        return self.store.write(owner, lambda tx: self._run(tx, address))
+
+    def _plan(self, view: View) -> Curation:
+        memories: list[MemoryRecord] = []
+        said: dict[str, list[Statement]] = {}
+        current: list[Statement] = []
+        before: str | None = None
+        while len(memories) < MEMORIES_MAX and (
+            page := view.records.list_(RecordQuery("memory", 1_000, ("status", "ACTIVE"), before))
+        ):
+            memories += [to_memory(record.body) for record in page]
+            before = page[-1].key
+        for memory in memories:
+            found = view.records.list_(RecordQuery("statement", 1_000, ("current", short(memory.record_key))))
+            said[memory.record_key] = [to_statement(record.body) for record in found]
+            current += said[memory.record_key] if len(current) < STATEMENTS_MAX else []
+        made = folds(memories, said, self.clock.now())
+        return Curation(len(memories), tuple(made), tuple(clashes(current, is_single_valued)[:CLASHES_MAX]))
+
+    def _run(self, tx: Tx, address: Address) -> Curation:
+        now = self.clock.now()
+        ledger = Ledger(tx, Attribution(ACTOR, now, "curated"))
+        plan = self._plan(tx)
+        for fold in plan.folds:
+            ledger.put(fold.into, "fold")
+            for statement in fold.statements:
+                ledger.put(statement, "fold")
+            for original in fold.originals:
+                ledger.put(original, "archive")
+        for clash in plan.clashes:
+            ledger.suggest("contradiction", (clash.one.id, clash.other.id), clash.why)
+        tx.conversation.note_curated(address, at=now, memories=tx.records.count("memory", ("status", "ACTIVE")))
+        return Curation(plan.memories, plan.folds, plan.clashes, ledger.action)

@@ -1,0 +1,253 @@
+"""Moving the boundary of a working set: what is before it is told by a fold, and stays in the log.
+
+Every move is decided on a reading, its text is written outside any transaction, and it is applied only if the boundary
+still stands where it stood: a message that arrives meanwhile stays in the working set.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from perdure.domain.digests import Digest, Source, Summary
+from perdure.domain.errors import Conflict, LimitExceeded, NotFound
+from perdure.domain.jobs import NewJob
+from perdure.domain.journal import Attribution
+from perdure.domain.layers import Layers
+from perdure.domain.messages import Cursor, Message, MessageQuery, Session
+from perdure.domain.scope import Address, Owner
+from perdure.engine.assembling import PINNED_HEADING
+from perdure.engine.cutting import bounded, turn_starts, whole_turns
+from perdure.engine.upkeep import LESSONS
+from perdure.ports.clock import Clock
+from perdure.ports.store import Store, Tx, View
+from perdure.services.summarising import Wanted, Writer, Written
+
+ACTOR = "fold/1"
+WORKING_READ_MAX = 2_000
+"""More of a working set than this is folded in several steps."""
+TRIES_MAX = 3
+CHARS_PER_TOKEN = 4
+PIN_SHARE = 0.5
+"""So much of a fold's tokens may be pinned lines."""
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """One session of one owner."""
+
+    owner: Owner
+    address: Address
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    session: Session
+    fold: Digest | None
+    working: list[Message]
+    whole: bool
+    """Whether `working` is all of the working set."""
+
+
+Decide = Callable[[_Reading], int]
+"""How many of the oldest messages of the working set to fold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Folding:
+    store: Store
+    clock: Clock
+    writer: Writer
+    layers: Layers
+    queue_max: int
+    keep_lessons: bool
+    """Whether there is a book that lessons go to."""
+
+    def bound(self, where: Where, *, casual: bool, force: bool = False) -> list[Digest]:
+        """Fold what is over the bounds of a working set (`bounded_history`)."""
+
+        def decide(reading: _Reading) -> int:
+            return bounded(reading.working, self.layers, force=force)
+
+        return self._repeat(where, "bounded_history", decide, casual=casual, words_max=None)
+
+    def fold_request(self, where: Where, *, casual: bool) -> list[Digest]:
+        """Before a request is answered: fold all turns that are over, if there are messages enough (`request_fold`)."""
+
+        def decide(reading: _Reading) -> int:
+            if reading.session.working < self.layers.fold_messages_min:
+                return 0
+            return whole_turns(reading.working)
+
+        return self._repeat(where, "request_fold", decide, casual=casual, words_max=self.layers.fold_words_max)
+
+    def flush(self, where: Where, *, casual: bool, now: datetime) -> list[Digest]:
+        """Replace the working set of an active session by its fold, clear that of an inactive one (`periodic_flush`)."""
+        session = self._session(where)
+        silent_s = (now - session.last_at).total_seconds()
+        inactive = session.ended_at is not None or silent_s > self.layers.flush_inactive_s
+        small = session.working < self.layers.flush_messages_min
+        if small and not inactive:
+            return []
+
+        def decide(reading: _Reading) -> int:
+            # Someone spoke meanwhile: then it is not inactive, and what was said last stays.
+            if inactive and reading.session.last_at == session.last_at:
+                return len(reading.working)
+            return whole_turns(reading.working)
+
+        words = self.layers.fold_words_max
+        return self._repeat(where, "periodic_flush", decide, casual=casual or small, words_max=words)
+
+    def clear(self, where: Where, *, text: str | None = None) -> Digest | None:
+        """Empty the working set at once; `text` (given by the caller) is what the agent sees in its place."""
+        most = self.layers.summary_tokens_max
+        if text is not None and (tokens := self.writer.count(text)) > most:
+            raise LimitExceeded(f"the text costs {tokens} tokens, more than `summary_tokens_max` = {most}; shorten it")
+
+        def work(tx: Tx) -> Digest | None:
+            session = self._held(tx, where)
+            if session.working == 0 and text is None:
+                return None
+            return self.tell(tx, session, session.messages, text or "", policy="clear" if text is None else "replace")
+
+        return self.store.write(where.owner, work)
+
+    def tell(self, tx: Tx, session: Session, last_seq: int, text: str, *, policy: str) -> Digest:
+        """As part of a transaction that holds `session`: what is up to `last_seq` is told by `text` from now on."""
+        base = tx.conversation.latest_digest(session.address, session.number, "fold")
+        return self._put(tx, session, base, last_seq, policy, Written(Summary(text), (), "caller" if text else "none"))
+
+    def undo(self, where: Where) -> Digest:
+        """Put the boundary back to where the newest fold found it."""
+
+        def work(tx: Tx) -> Digest:
+            session = self._held(tx, where)
+            newest = tx.conversation.latest_digest(where.address, where.number, "fold")
+            if newest is None:
+                raise NotFound("the session has no fold to undo; list them with `digests()`")
+            now = self.clock.now()
+            undone = replace(newest, undone=True)
+            tx.conversation.put_digest(undone, by=Attribution("user", now, "undo"))
+            tx.put_sessions([replace(session, boundary_seq=newest.sources[0].first_seq - 1)])
+            return undone
+
+        return self.store.write(where.owner, work)
+
+    # -- how
+
+    def _repeat(self, where: Where, policy: str, decide: Decide, *, casual: bool, words_max: int | None) -> list[Digest]:
+        """Fold until `decide` has enough: once, but for a working set too large to read at once."""
+        made: list[Digest] = []
+        conflicts = 0
+        while conflicts < TRIES_MAX:
+            reading = self._read(where)
+            # Of a part of the working set, the last turn may go on in the rest.
+            cut = decide(reading) if reading.whole else max(turn_starts(reading.working), default=0)
+            if cut == 0:
+                return made
+            last_seq = reading.working[cut - 1].seq
+            written = self._write(where, reading, last_seq, casual=casual, words_max=words_max)
+            digest = self._apply(where, reading, last_seq, policy, written)
+            if digest is None:
+                conflicts += 1  # the boundary moved, or the turn went on: look again
+                continue
+            made.append(digest)
+            if reading.whole:
+                return made
+        raise Conflict(f"the conversation changed {TRIES_MAX} times while it was folded; try again")
+
+    def _read(self, where: Where) -> _Reading:
+        def work(view: View) -> _Reading:
+            session = self._held(view, where)
+            after = Cursor(where.number, session.boundary_seq)
+            limit = max(WORKING_READ_MAX, 2 * self.layers.history_messages_max)
+            working = view.list_messages(MessageQuery(where.address, limit, where.number, after=after))
+            fold = view.conversation.latest_digest(where.address, where.number, "fold")
+            return _Reading(session, fold, working, whole=len(working) == session.working)
+
+        return self.store.read(where.owner, work)
+
+    def _write(self, where: Where, reading: _Reading, last_seq: int, *, casual: bool, words_max: int | None) -> Written:
+        tokens_max = self.layers.summary_tokens_max
+        pin_tokens = int(tokens_max * PIN_SHARE)
+        heading = self.writer.count(PINNED_HEADING)
+        wanted = Wanted(
+            kind="fold",
+            sources=(Source(where.address, where.number, reading.session.boundary_seq + 1, last_seq),),
+            previous="" if reading.fold is None else reading.fold.text,
+            pinned=() if reading.fold is None else reading.fold.pinned,
+            chars_max=(tokens_max - pin_tokens) * CHARS_PER_TOKEN,
+            words_max=words_max,
+            pin_tokens_max=max(pin_tokens - heading, 1),
+            offline=casual,
+            lessons=not casual,
+            tokens_max=tokens_max - pin_tokens,
+            question=next((one.content for one in reversed(reading.working) if one.role == "user"), ""),
+        )
+        return self.writer.write(where.owner, wanted)
+
+    def _apply(self, where: Where, reading: _Reading, last_seq: int, policy: str, written: Written) -> Digest | None:
+        """The fold, stored; None if the session is not as it was when the cut was decided."""
+        base = reading.fold
+
+        def work(tx: Tx) -> Digest | None:
+            session = self._held(tx, where)
+            newest = tx.conversation.latest_digest(where.address, where.number, "fold")
+            if session.boundary_seq != reading.session.boundary_seq or newest != base:
+                return None
+            if session.messages > last_seq and not self._starts_turn(tx, where, last_seq + 1):
+                return None
+            return self._put(tx, session, base, last_seq, policy, written)
+
+        return self.store.write(where.owner, work)
+
+    def _starts_turn(self, view: View, where: Where, seq: int) -> bool:
+        after = Cursor(where.number, seq - 1)
+        [message] = view.list_messages(MessageQuery(where.address, 1, where.number, after=after))
+        return message.role == "user"
+
+    def _put(self, tx: Tx, session: Session, base: Digest | None, last_seq: int, policy: str, written: Written) -> Digest:
+        now = self.clock.now()
+        address, number = session.address, session.number
+        held = tx.conversation.list_digests(address, number, "fold", limit=1)
+        digest = Digest(
+            address=address,
+            session_number=number,
+            kind="fold",
+            version=held[0].version + 1 if held else 1,
+            policy=policy,
+            based_on=0 if base is None else base.version,
+            sources=(Source(address, number, session.boundary_seq + 1, last_seq),),
+            text=written.summary.text,
+            pinned=written.pinned,
+            lessons=written.summary.lessons,
+            fields={},
+            summariser=written.summariser,
+            fallback=False,
+            made_at=now,
+        )
+        why = f"{policy}: messages {session.boundary_seq + 1} to {last_seq}"
+        tx.conversation.put_digest(digest, by=Attribution(ACTOR, now, why))
+        tx.put_sessions([replace(session, boundary_seq=last_seq)])
+        if digest.lessons and self.keep_lessons:
+            tx.enqueue(lessons_job(digest, now), now=now, queue_max=self.queue_max)
+        return digest
+
+    def _session(self, where: Where) -> Session:
+        return self.store.read(where.owner, lambda view: self._held(view, where))
+
+    def _held(self, view: View, where: Where) -> Session:
+        session = view.find_session(where.address, where.number)
+        if session is None or session.deleted_at is not None:
+            raise NotFound(f"there is no session number {where.number} at this address; it may have been deleted")
+        return session
+
+
+def lessons_job(digest: Digest, due_at: datetime) -> NewJob:
+    """Carries a fold's lessons to the lesson book. Its name is that of the fold: repeating it is once."""
+    name = f"{digest.address.agent}\x1f{digest.address.channel}\x1f{digest.session_number}\x1f{digest.version}"
+    return NewJob(LESSONS, hashlib.sha256(name.encode()).hexdigest()[:32], due_at, {"lessons": list(digest.lessons)})

@@ -1,0 +1,197 @@
+"""What is known of one owner, inside one transaction: read as values, written as journalled changes of one action."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Protocol, TypeVar
+
+from perdure.domain.entities import entity_ref
+from perdure.domain.journal import Attribution
+from perdure.domain.knowledge import EntityName
+from perdure.domain.memories import MemoryRecord, Statement, to_memory, to_statement
+from perdure.domain.records import Record, RecordKind, RecordQuery, Term
+from perdure.domain.text import Json
+from perdure.domain.things import SEEN_WITH_MAX, Entity, Suggestion, from_body
+from perdure.engine.indexing import short, terms_of
+from perdure.engine.likeness import Same
+from perdure.engine.variants import find_variants
+from perdure.ports.records import RecordView
+from perdure.ports.store import Tx
+
+STATEMENTS_MAX = 1_000
+"""Statements of one memory or one slot that are looked at."""
+ENTITIES_MAX = 2_000
+"""Known names that a new one is compared with."""
+HOPS_MAX = 20
+VARIANTS_MAX = 5
+
+T = TypeVar("T")
+
+
+class Keepable(Protocol):
+    """A value that is kept as a record."""
+
+    @property
+    def kind(self) -> RecordKind:
+        """What it is."""
+
+    @property
+    def record_key(self) -> str:
+        """Its key among the records of its kind."""
+
+    def body(self) -> Mapping[str, Json]:
+        """Everything about it, as JSON."""
+
+
+class Ledger:
+    """Implements `engine.committing.Known` on a transaction. Nobody else changes these records while it lives."""
+
+    def __init__(self, tx: Tx, by: Attribution) -> None:
+        self._records = tx.records
+        self._records.lock()
+        self._by = by
+        self._batch: int | None = None
+        self.writes = 0
+
+    # -- actions
+
+    def next_action(self, why: str | None = None) -> None:
+        """What is written from here on is another action, which can be undone by itself."""
+        self._batch = None
+        if why is not None:
+            self._by = replace(self._by, why=why)
+
+    @property
+    def action(self) -> int | None:
+        """The number of the action in hand; None if it has written nothing."""
+        return self._batch
+
+    def put(self, value: Keepable, action: str) -> None:
+        self.put_body(value.kind, value.record_key, value.body(), action)
+
+    def put_body(self, kind: RecordKind, key: str, body: Mapping[str, Json], action: str) -> None:
+        """Write a record as it is stored, unless it is so already."""
+        held = self._records.find(kind, key)
+        if held is not None and dict(held.body) == dict(body):
+            return
+        record = Record(kind, key, body)
+        self._wrote(self._records.put(record, terms_of(kind, body), by=self._attribution(), action=action))
+
+    def remove(self, kind: RecordKind, key: str, action: str) -> None:
+        self._wrote(self._records.remove(kind, key, by=self._attribution(), action=action))
+
+    def _attribution(self) -> Attribution:
+        return replace(self._by, batch=self._batch)
+
+    def _wrote(self, seq: int) -> None:
+        self.writes += 1
+        if self._batch is None:
+            self._batch = seq
+
+    # -- what the committer asks
+
+    def memory(self, key: str) -> MemoryRecord | None:
+        held = self._records.find("memory", key)
+        return None if held is None else to_memory(held.body)
+
+    def statements(self, memory: str) -> Sequence[Statement]:
+        return self._statements(("current", memory))
+
+    def in_slot(self, name: str) -> Sequence[Statement]:
+        return self._statements(("slot", name))
+
+    def all_statements(self, memory: str) -> Sequence[Statement]:
+        """Those of a memory, past ones too."""
+        return self._statements(("memory", memory))
+
+    def about(self, ref: str) -> Sequence[Statement]:
+        """Statements that name an entity, past ones too."""
+        return self._statements(("entity", ref))
+
+    def put_memory(self, memory: MemoryRecord) -> None:
+        held = self._records.find("memory", memory.record_key)
+        self.put(memory, "add" if held is None else "update")
+
+    def put_statement(self, statement: Statement) -> None:
+        held = self._records.find("statement", statement.id)
+        self.put(statement, "add" if held is None else _change(to_statement(held.body), statement))
+
+    def _statements(self, term: Term) -> list[Statement]:
+        query = RecordQuery("statement", STATEMENTS_MAX, (term[0], short(term[1])))
+        found = [to_statement(record.body) for record in self._records.list_(query)]
+        return sorted(found, key=lambda statement: (statement.recorded_at, statement.id))
+
+    # -- entities
+
+    def entity(self, ref: str) -> Entity | None:
+        """The entity behind a reference, through merges."""
+        return merged_entity(self._records, ref)
+
+    def resolve(self, name: EntityName) -> str:
+        """The entity a name means: itself, by an alias, or by a spelling that is certainly the same; else a new one."""
+        ref = entity_ref(name.type, name.label)
+        held = find_entity(self._records, ref)
+        return held.ref if held is not None else self._new_entity(name, ref)
+
+    def _new_entity(self, name: EntityName, ref: str) -> str:
+        known = {EntityName(one.type, one.label): one for one in self.entities(name.type)}
+        alike = find_variants(name, list(known), limit=VARIANTS_MAX)
+        certain = next((known[one.name] for one in alike if isinstance(one.likeness, Same)), None)
+        if certain is not None:
+            self.put(replace(certain, aliases=(*certain.aliases, ref)), "alias")
+            return certain.ref
+        self.put(Entity(ref, name.type, name.label, self._by.at), "add")
+        for one in alike:
+            self.suggest("merge", (known[one.name].ref, ref), "; ".join(one.likeness.evidence))
+        return ref
+
+    def entities(self, type: str | None = None) -> list[Entity]:  # noqa: A002 - the word of the requirements
+        term: Term = ("state", "here") if type is None else ("type", type)
+        found = self._records.list_(RecordQuery("entity", ENTITIES_MAX, term))
+        return [one for one in (from_body(Entity, record.body) for record in found) if one.merged_into is None]
+
+    def seen_together(self, refs: Sequence[str]) -> None:
+        """Note that these were named side by side: none of them is another one."""
+        for ref in refs:
+            entity = self.entity(ref)
+            if entity is None:
+                continue
+            others = [other for other in refs if other != ref and other.split(":")[0] == entity.type]
+            seen = tuple(dict.fromkeys((*entity.seen_with, *others)))[-SEEN_WITH_MAX:]
+            if seen != entity.seen_with:
+                self.put(replace(entity, seen_with=seen), "seen")
+
+    def suggest(self, what: Any, subjects: tuple[str, ...], why: str) -> None:
+        """Ask a person, once."""
+        key = f"{what}|{'|'.join(sorted(subjects))}"[:400]
+        if self._records.find("suggestion", key) is None:
+            self.put(Suggestion(key, what, subjects, why, self._by.at), "suggest")
+
+
+def find_entity(records: RecordView, ref: str) -> Entity | None:
+    """The entity that a reference means: its own, or by an alias; through merges."""
+    held = merged_entity(records, ref)
+    if held is not None:
+        return held
+    aliased = records.list_(RecordQuery("entity", 1, ("alias", short(ref))))
+    return merged_entity(records, aliased[0].key) if aliased else None
+
+
+def merged_entity(records: RecordView, ref: str) -> Entity | None:
+    """The entity under a reference, or the one it was merged into."""
+    for _ in range(HOPS_MAX):
+        held = records.find("entity", ref)
+        if held is None:
+            return None
+        entity = from_body(Entity, held.body)
+        if entity.merged_into is None:
+            return entity
+        ref = entity.merged_into
+    return None
+
+
+def _change(before: Statement, after: Statement) -> str:
+    if before.valid_to is None and after.valid_to is not None:
+        return "supersede" if after.closed_by is not None else "close"
+    return "mention" if after.mentions != before.mentions else "update"

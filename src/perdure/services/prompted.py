@@ -1,0 +1,68 @@
+"""A summariser over anything that completes text: renders the prompt, asks, reads the reply, and holds it to its length."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from perdure.domain.digests import DigestKind, Summary, SummaryRequest
+from perdure.domain.errors import Unavailable
+from perdure.engine.layout import session_summary, spine_summary
+from perdure.engine.prompts import Prompt, read_prompt, render
+from perdure.engine.replies import (
+    FieldsReply,
+    FoldReply,
+    TextReply,
+    Unreadable,
+    read_fold,
+    read_session,
+    read_spine,
+    read_text,
+)
+from perdure.engine.sentences import cut_text
+
+RETRY_AFTER_S = 60.0
+"""A model that answered in no usable form is asked again after this time; the same words at once rarely help."""
+
+
+@dataclass(frozen=True, slots=True)
+class PromptedSummariser:
+    """Asks `complete` with a prompt of ours. Whatever `complete` raises goes through."""
+
+    complete: Callable[[str], str]
+    name: str
+    """Name and version of the model, kept with every digest it writes."""
+
+    def summarise(self, request: SummaryRequest) -> Summary:
+        """`Unavailable` if the reply cannot be read; its words stay out of the message."""
+        reply = self.complete(render(prompt_for(request.kind), request))
+        read = _READERS[request.kind](reply) if isinstance(reply, str) else Unreadable("the reply is no text")
+        match read:
+            case FoldReply(context, lessons):
+                return Summary(cut_text(context, request.chars_max, request.words_max), lessons)
+            case TextReply(text):
+                return Summary(cut_text(" ".join(text.split()), request.chars_max, request.words_max))
+            case FieldsReply(fields):
+                fitted = session_summary if request.kind == "session" else spine_summary
+                return fitted(fields, request.chars_max, request.words_max)
+            case Unreadable(why):
+                raise Unavailable(
+                    f"summariser `{self.name}` gave no usable `{request.kind}` ({why}); it is asked again later",
+                    retry_after_s=RETRY_AFTER_S,
+                )
+
+
+_READERS: dict[DigestKind, Callable[[str], FoldReply | TextReply | FieldsReply | Unreadable]] = {
+    "fold": read_fold,
+    "rolling": read_text,
+    "session": read_session,
+    "spine": read_spine,
+}
+
+
+@cache
+def prompt_for(kind: DigestKind) -> Prompt:
+    """The prompt that asks for a digest of this kind."""
+    return read_prompt((files("perdure") / "prompts" / f"{kind}.md").read_text(encoding="utf-8"))

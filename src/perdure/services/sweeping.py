@@ -1,0 +1,160 @@
+"""What follows from messages and from silence: which layers are due, which sessions have ended, and what that causes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from perdure.domain.digests import SPINE_ADDRESS, SPINE_SESSION
+from perdure.domain.jobs import Job, NewJob
+from perdure.domain.layers import PROFILES, Layers, Policy
+from perdure.domain.messages import Session
+from perdure.domain.scope import Address
+from perdure.engine.curating import is_due
+from perdure.engine.scheduling import next_slot
+from perdure.engine.upkeep import CURATE, EXTRACT, JUST_AFTER, SWEEP, TALLY, TRANSCRIPT, address_job, session_job
+from perdure.ports.clock import Clock
+from perdure.ports.store import Store, Tx, View
+from perdure.services.digesting import covered, rolling_is_due, spine_is_due
+from perdure.services.folding import Folding, Where
+from perdure.services.work import Effect, Later
+
+OPEN_SESSIONS_MAX = 1_000
+JOBS_MAX = 2**31
+"""Work that other work causes is not turned away: the messages it is about were accepted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sweeping:
+    """Handlers of the jobs that decide what else is to be done at an address."""
+
+    store: Store
+    clock: Clock
+    layers: Layers
+    idle: timedelta
+    profile: str
+    folding: Folding
+    transcripts: bool
+    """Whether transcripts are kept."""
+
+    def policies(self, view: View, address: Address) -> tuple[frozenset[Policy], bool]:
+        """The layers of an address, and whether its talk is casual."""
+        state = view.conversation.find_agent_state(address)
+        if state is None:
+            return PROFILES[self.profile], False
+        return PROFILES[state.profile or self.profile], state.casual
+
+    def after_messages(self, address: Address, number: int) -> Effect:
+        """Enqueue what the newest messages of a session, or its end, make due. Part of the job that counts them."""
+        now = self.clock.now()
+
+        def effect(tx: Tx) -> None:
+            session = tx.find_session(address, number)
+            if session is None or session.deleted_at is not None:
+                return
+            for job in self._due(tx, session, now):
+                tx.enqueue(job, now=now, queue_max=JOBS_MAX)
+
+        return effect
+
+    def _due(self, view: View, session: Session, now: datetime) -> list[NewJob]:
+        address, number = session.address, session.number
+        policies, _ = self.policies(view, address)
+        talk = view.conversation
+        jobs = []
+        ended = session.ended_at is not None
+        if session.messages > session.learned_seq:
+            jobs.append(session_job(EXTRACT, address, number, now))
+        state = talk.find_agent_state(address)
+        curated = (None, None) if state is None else (state.curated_at, state.curated_memories)
+        if is_due(now, view.records.count("memory", ("status", "ACTIVE")), *curated):
+            jobs.append(address_job(CURATE, address, now))
+        if not ended:
+            jobs.append(address_job(SWEEP, address, session.last_at + self.idle + JUST_AFTER))
+        elif "session_digest" in policies and session.messages > covered(talk.latest_digest(address, number, "session")):
+            jobs.append(session_job("session_digest", address, number, now))
+        if self.transcripts:
+            # A session that is cleared is written down, however short it was.
+            always = {"always": True} if ended and "periodic_flush" in policies else None
+            jobs.append(session_job(TRANSCRIPT, address, number, now, always))
+        if "periodic_flush" in policies and session.working:
+            due = now if ended else next_slot(f"every:{self.layers.flush_every_s}", now)
+            jobs.append(session_job("periodic_flush", address, number, due))
+        if "bounded_history" in policies and self._may_be_over(session):
+            jobs.append(session_job("bounded_history", address, number, now))
+        if "rolling_digest" in policies and rolling_is_due(
+            session, talk.latest_digest(address, number, "rolling"), self.layers
+        ):
+            jobs.append(session_job("rolling_digest", address, number, now))
+        if "spine" in policies and spine_is_due(
+            talk.count_turns(), talk.latest_digest(SPINE_ADDRESS, SPINE_SESSION, "spine"), self.layers
+        ):
+            jobs.append(session_job("spine", SPINE_ADDRESS, SPINE_SESSION, now))
+        return jobs
+
+    def _may_be_over(self, session: Session) -> bool:
+        # The tokens of the working set are not known here, only those of the whole session.
+        return session.working > self.layers.history_messages_max or session.tokens > self.layers.history_tokens_max
+
+    # -- silence
+
+    def sweep(self, job: Job) -> Effect | Later | None:
+        """Close the sessions of an address that have been silent for too long; come back when the next one may be."""
+        address = Address(job.payload["agent"], job.payload["channel"])
+        now = self.clock.now()
+        sessions = self.store.read(job.owner, lambda view: view.conversation.open_sessions(address, limit=OPEN_SESSIONS_MAX))
+        silent = [session for session in sessions if now - session.last_at > self.idle]
+        waiting = [session.last_at + self.idle + JUST_AFTER for session in sessions if now - session.last_at <= self.idle]
+
+        def effect(tx: Tx) -> None:
+            for session in silent:
+                end_if_silent(tx, session, now)
+
+        # A clock that was set back must not make it wait for longer than a silence can last.
+        return Later(min(*waiting, now + self.idle + JUST_AFTER), effect) if waiting else effect
+
+    # -- folds as jobs
+
+    def bound(self, job: Job) -> None:
+        self._folded(job, lambda where, casual: self.folding.bound(where, casual=casual))
+
+    def fold_request(self, job: Job) -> None:
+        self._folded(job, lambda where, casual: self.folding.fold_request(where, casual=casual))
+
+    def flush(self, job: Job) -> Later | None:
+        now = self.clock.now()
+        self._folded(job, lambda where, casual: self.folding.flush(where, casual=casual, now=now))
+        address, number = Address(job.payload["agent"], job.payload["channel"]), job.payload["session_number"]
+        session = self.store.read(job.owner, lambda view: view.find_session(address, number))
+        if session is None or session.ended_at is not None or session.working == 0:
+            return None
+        # What is left waits for its silence.
+        return Later(next_slot(f"every:{self.layers.flush_every_s}", now))
+
+    def _folded(self, job: Job, fold: Callable[[Where, bool], object]) -> None:
+        """Run a fold. It is applied by compare-and-set, so a second run finds nothing left to do."""
+        where = Where(job.owner, Address(job.payload["agent"], job.payload["channel"]), job.payload["session_number"])
+
+        def read(view: View) -> tuple[bool, bool]:
+            session = view.find_session(where.address, where.number)
+            return session is not None and session.deleted_at is None, self.policies(view, where.address)[1]
+
+        there, casual = self.store.read(where.owner, read)
+        if there:
+            fold(where, casual)
+
+
+def end_if_silent(tx: Tx, seen: Session, now: datetime) -> None:
+    """End it, unless somebody spoke since it was seen, or was faster."""
+    session = tx.find_session(seen.address, seen.number)
+    if session is not None and session.ended_at is None and session.last_at == seen.last_at:
+        end_session(tx, session, now)
+
+
+def end_session(tx: Tx, session: Session, now: datetime) -> Session:
+    """End it at its last activity, and have looked at what that makes due."""
+    ended = replace(session, ended_at=session.last_at)
+    tx.put_sessions([ended])
+    tx.enqueue(session_job(TALLY, session.address, session.number, now), now=now, queue_max=JOBS_MAX)
+    return ended
