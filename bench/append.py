@@ -92,7 +92,8 @@ class Raw(Library):
         now = time.time_ns() // 1000
         job = ("tally", "k" * 32, "ready", "{}", now, 0, 5, 0, 0, None, None, None, 0, 0, now, now)
         for place in self._places:
-            self._connection.execute(SQL["insert_session"], (*place, 1, str(uuid.uuid4()), now, now, None, 0, 0, 0, 0, 0, None, 0))
+            session = (*place, 1, str(uuid.uuid4()), now, now, None, 0, 0, 0, 0, 0, None, 0)
+            self._connection.execute(SQL["insert_session"], session)
             self._connection.execute(SQL["insert_job"], (*place[:2], *job))
 
     def single(self, texts: Texts) -> Sample:

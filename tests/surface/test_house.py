@@ -25,6 +25,7 @@ MAY_IMPORT = {
     "app": {"domain", "ports", "engine", "services", "adapters", "settings", "handles"},
     "aio": {"domain", "ports", "engine", "services", "settings", "handles", "app", "aio"},
     # Context documents work on a folder alone, without an engine: their own composition root.
+    "knowledge": {"domain", "engine", "services"},
     "contexts": {"domain", "ports", "engine", "adapters", "app", "aio"},
     "interfaces": {"", "domain", "ports", "services", "settings", "handles", "app", "aio", "interfaces"},
     "testing": {"domain", "ports", "engine", "services", "testing"},

@@ -35,6 +35,7 @@ from perdure.domain.scope import Address, MessageId, Owner, SessionId, ToolCallI
 from perdure.domain.tally import Tally
 from perdure.domain.times import to_us
 from perdure.ports import rows
+from perdure.ports.rewriting import rewritten
 
 
 class SqlTx:
@@ -178,7 +179,7 @@ class SqlTx:
     def rewrite(self, change: Callable[[str], str]) -> dict[str, list[rows.AnyRow]]:
         changed: dict[str, list[rows.AnyRow]] = {}
         for table in rows.TABLES:
-            found = [(row, rows.rewritten(table, row, change)) for row in self._run.whole(table, self._prefix)]
+            found = [(row, rewritten(table, row, change)) for row in self._run.whole(table, self._prefix)]
             changed[table] = [new for old, new in found if new != old]
             for row in changed[table]:
                 self._run.replace(table, row)

@@ -68,8 +68,10 @@ class AsyncConversation:
     async def agent_state(self) -> AgentState:
         return await self._threads.run(self._talk.agent_state)
 
-    async def configure(self, *, profile: str | None = None, casual: bool | None = None) -> AgentState:
-        return await self._threads.run(self._talk.configure, profile=profile, casual=casual)
+    async def configure(
+        self, *, profile: str | None = None, casual: bool | None = None, private: bool | None = None
+    ) -> AgentState:
+        return await self._threads.run(self._talk.configure, profile=profile, casual=casual, private=private)
 
 
 class AsyncTranscripts:

@@ -33,6 +33,8 @@ class AgentState:
     """Which layers this address keeps; None: as the settings say."""
     casual: bool = False
     """Small talk: no model reads it, and no lessons are drawn."""
+    private: bool = False
+    """What is learned here is visible to this agent alone."""
     rolling_tried_at: datetime | None = None
     rolling_done_at: datetime | None = None
     rolling_error: Failure | None = None

@@ -6,6 +6,7 @@ operation that wrote it. Canonical rows (messages, sessions) are not journalled:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -39,3 +40,11 @@ class Operation:
     why: str
     batch: int = 0
     """The number of the first operation of the action it belongs to."""
+
+
+def is_for(operation: Operation, agent: str) -> bool:
+    """Whether an agent may see it: what was told to another agent alone is not shown, not even its history."""
+    for body in (operation.before, operation.after):
+        if isinstance(body, Mapping) and body.get("visible_to") not in (None, agent):
+            return False
+    return True

@@ -66,8 +66,9 @@ class Statement:
     def record_key(self) -> str:
         return self.id
 
-    def is_current(self) -> bool:
-        return self.valid_to is None
+    def is_live(self) -> bool:
+        """Whether it may still hold: nobody has said that it ended, or its end was in the future when that was said."""
+        return self.valid_to is None or (self.closed_at is not None and self.valid_to > self.closed_at)
 
     def holds_at(self, moment: datetime, known_at: datetime | None = None) -> bool:
         """Whether it was true at `moment`, as far as was known at `known_at` (None: as is known now)."""
@@ -91,13 +92,17 @@ class Statement:
             last_mentioned=max(self.last_mentioned, at),
         )
 
+    def cited(self, evidence: tuple[Evidence, ...]) -> Statement:
+        """The statement with more evidence, which is no mention of it."""
+        return replace(self, evidence=tuple(dict.fromkeys((*self.evidence, *evidence)))[-EVIDENCE_MAX:])
+
     def closed(self, *, valid_to: datetime, at: datetime, by: str | None, reason: str) -> Statement:
         """The statement, no longer current."""
         return replace(self, valid_to=max(valid_to, self.valid_from), closed_at=at, closed_by=by, reason=reason)
 
     def terms(self) -> tuple[Term, ...]:
         """What it is found by."""
-        current = self.is_current()
+        current = self.is_live()
         found: list[Term] = [("memory", self.memory), ("state", "current" if current else "past")]
         if current:
             found.append(("current", self.memory))

@@ -32,6 +32,8 @@ class Entity:
     merged_into: str | None = None
     seen_with: tuple[str, ...] = ()
     """Entities of its type that were named beside it: they are certainly others."""
+    visible_to: str | None = None
+    """The one agent that was told of it; None: all agents of the user know it."""
 
     kind: RecordKind = "entity"
 
@@ -148,7 +150,14 @@ class Rejection:
         return self.id
 
     def terms(self) -> tuple[Term, ...]:
-        return (("by", self.by), *(("message", one.message) for one in dict.fromkeys(self.evidence)))
+        told = (("by", self.by), ("told", self.told))
+        return (*told, *(("message", one.message) for one in dict.fromkeys(self.evidence)))
+
+    @property
+    def told(self) -> str:
+        """What makes two refusals the same one."""
+        places = ",".join(f"{one.message}:{one.start}:{one.end}" for one in self.evidence)
+        return f"{self.by}|{self.reason}|{self.content}|{places}"
 
     def body(self) -> dict[str, Json]:
         return to_body(self)

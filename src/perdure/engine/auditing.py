@@ -6,17 +6,23 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import combinations
 from typing import Any, Literal
 
 from perdure.domain.errors import InvalidInput
+from perdure.domain.text import utf8_size
+from perdure.engine.curating import DENIAL, are_rivals, denied_pairs, told
 from perdure.engine.hygiene import refusal
-from perdure.engine.sameness import is_negative, meaning, says_the_same
+from perdure.engine.sameness import meaning, says_the_same
 
+# What tells one entry of an export from a whole one: a text, or the ends of a relation.
+_ENTRY = frozenset(("observations", "memory", "text", "content", "relationType"))
 Fault = Literal["duplicate", "junk", "stale", "contradictory", "orphaned", "over_budget"]
 STALE_AFTER = timedelta(days=365)
 CONTENT_CHARS_MAX = 2_000
 STATEMENTS_MAX = 50
-CLASH_SHARE = 0.6
+CLASHING_MAX = 1_000
+"""Texts about one thing that are compared with one another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,32 +87,47 @@ def _doubles(group: Sequence[AuditItem]) -> Iterator[AuditFinding]:
 
 
 def _clashes(group: Sequence[AuditItem]) -> Iterator[AuditFinding]:
-    words = [({word for word, _ in meaning(item.text)}, is_negative(item.text)) for item in group[:1_000]]
-    for index, (first, denies) in enumerate(words):
-        for place in range(index + 1, len(words)):
-            second, other_denies = words[place]
-            shared = len(first & second) / max(1, min(len(first), len(second)))
-            if denies != other_denies and shared >= CLASH_SHARE:
-                yield AuditFinding("contradictory", (group[index].id, group[place].id), "one denies what the other says")
+    looked_at = group[:CLASHING_MAX]
+    values: dict[tuple[str, str], dict[str, AuditItem]] = {}
+    for item in looked_at:
+        if (known := told(item.text)) is not None:
+            values.setdefault((known.who, known.attribute), {}).setdefault(known.value, item)
+    for (_, attribute), items in values.items():
+        for (value, one), (other_value, other) in combinations(items.items(), 2):
+            if are_rivals(attribute, value, other_value):
+                yield AuditFinding("contradictory", (one.id, other.id), f"two values of {attribute}")
+    for said, denial in denied_pairs([item.text for item in looked_at]):
+        yield AuditFinding("contradictory", (looked_at[said].id, looked_at[denial].id), DENIAL)
 
 
 def read_export(text: str) -> list[AuditItem]:
     """Texts from another engine's export: mem0 (JSON), or the reference memory server of MCP (JSON lines)."""
+    utf8_size(text, "an export")
     try:
-        whole = json.loads(text)
+        whole = _parsed(text)
     except ValueError:
-        return [item for line in text.splitlines() if line.strip() for item in _from_line(line)]
+        lines = [line for line in text.splitlines() if line.strip()]
+        return [item for number, line in enumerate(lines) for item in _from_line(line, number)]
+    if isinstance(whole, Mapping) and _ENTRY & whole.keys():
+        return _from_object(whole, 0)  # JSON lines, of which there is one
     listed = whole.get("results", whole.get("memories", whole.get("entities"))) if isinstance(whole, Mapping) else whole
     if not isinstance(listed, list):
         raise InvalidInput("the export has no list of memories; give mem0's JSON or the memory server's JSON lines")
     return [item for number, one in enumerate(listed) for item in _from_object(one, number)]
 
 
-def _from_line(line: str) -> list[AuditItem]:
+def _from_line(line: str, number: int) -> list[AuditItem]:
     try:
-        return _from_object(json.loads(line), 0)
+        return _from_object(_parsed(line), number)
     except ValueError:
-        raise InvalidInput(f"a line of the export is no JSON: {line[:40]!r}; give it as it was exported") from None
+        raise InvalidInput(f"line {number + 1} of the export is no JSON; give it as it was exported") from None
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise InvalidInput("the export is nested too deeply to be one; give it as it was exported") from None
 
 
 def _from_object(one: Any, number: int) -> list[AuditItem]:

@@ -6,17 +6,21 @@ single-valued attribute, or one that the words themselves say has ended; and onl
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal, Protocol
 
-from perdure.domain.entities import memory_key, slug
+from perdure.domain.entities import memory_key
 from perdure.domain.knowledge import EntityName, Proposal
 from perdure.domain.memories import TRUSTS, USER, MemoryRecord, Statement, Trust, record_key, slot
-from perdure.engine.hygiene import refusal
-from perdure.engine.sameness import is_negative, same_value, says_the_same
+from perdure.engine.hygiene import flaw, refusal
+from perdure.engine.sameness import is_negative, says_the_same
+from perdure.engine.values import OPPOSITES, same_value
 
+ATTRIBUTE = re.compile(r"[a-z][a-z0-9_]{0,59}")
+PIECE_CHARS_MAX = 300
 CLOSE_SHARE = 0.2
 CLOSE_MIN = 5
 """A run may close so many statements, or that share of the current ones if it is more; the rest needs somebody's word."""
@@ -46,6 +50,15 @@ class Known(Protocol):
 
     def in_slot(self, name: str) -> Sequence[Statement]:
         """The current statements of a slot, oldest first."""
+
+    def slot_history(self, name: str) -> Sequence[Statement]:
+        """All statements of a slot, past ones too."""
+
+    def about(self, ref: str) -> Sequence[Statement]:
+        """All statements that name an entity, past ones too."""
+
+    def citing(self, message: str) -> Sequence[Statement]:
+        """All statements that rest on a message, past ones too."""
 
     def resolve(self, name: EntityName) -> str:
         """The entity that a name means, through aliases; made up from the name if it is new."""
@@ -82,26 +95,75 @@ class Committer:
     outcomes: list[Outcome] = field(default_factory=list)
     _closings: int = 0
 
-    def commit(self, proposal: Proposal) -> Outcome:
-        outcome = self._decided(proposal)
+    def commit(self, proposal: Proposal, trust: Trust | None = None) -> Outcome:
+        """Decide one proposal and store what that comes to. `trust`: that of its own sources, if it is another."""
+        held = self.origin
+        self.origin = held if trust is None else replace(held, trust=trust)
+        try:
+            outcome = self._decided(proposal)
+        finally:
+            self.origin = held
         self.outcomes.append(outcome)
         return outcome
 
     def _decided(self, proposal: Proposal) -> Outcome:
-        reason = refusal(proposal.content)
+        reason = objection(proposal)
         if reason is not None:
-            return Outcome("refused", proposal, reason=f"the content {reason}")
+            return Outcome("refused", proposal, reason=reason)
         new = self._at_home(self._statement(proposal))
-        rivals = self.known.in_slot(self._slot(new)) if new.attribute is not None else ()
-        same = next((held for held in (*rivals, *self.known.statements(new.memory)) if _same(held, new)), None)
+        if (seen := self._seen(new, ended=proposal.ended)) is not None:
+            return Outcome("known", proposal, seen)
+        line = self._line(new)
+        now = self.origin.now
+        current = [one for one in line if one.is_live() and (one.valid_to is None or one.valid_to > now)]
+        held_here = (*current, *self.known.statements(new.memory), *self._about(new))
+        exactly = proposal.corrects
+        same = next((held for held in held_here if _same(held, new, exactly=exactly, ended=proposal.ended)), None)
         if proposal.ended:
             return self._end(proposal, new, same)
+        if same is not None and same.valid_from <= new.valid_from:
+            return self._mention(proposal, new, same)
+        if line and self.origin.is_single_valued(new.attribute):
+            return self._take_place(proposal, new, line)
+        if opposed := self._opposed(new):
+            return self._supersede(proposal, new, opposed)
         if same is not None:
             return self._mention(proposal, new, same)
-        if rivals and self.origin.is_single_valued(new.attribute):
-            return self._supersede(proposal, new, rivals)
         self._add(proposal, new)
         return Outcome("added", proposal, new)
+
+    def _seen(self, new: Statement, *, ended: bool) -> Statement | None:
+        """The statement that these very words of these very messages have led to before, current or not."""
+        if not new.evidence:
+            return None
+        cited = self.known.citing(new.evidence[-1].message)
+        return next(
+            (one for one in cited if set(new.evidence) <= set(one.evidence) and _same(one, new, exactly=True, ended=ended)),
+            None,
+        )
+
+    def _about(self, new: Statement) -> Sequence[Statement]:
+        """What else is said of the primary entity, wherever a fold, a merge or another kind of fact has put it."""
+        if not new.entities or new.attribute is not None:
+            return ()
+        held = self.known.about(new.entities[0])
+        return [one for one in held if one.is_live() and one.attribute is None and one.visible_to == new.visible_to]
+
+    def _line(self, new: Statement) -> list[Statement]:
+        """What fills or has filled the slot of the new statement, by when it began; what was never so is left out."""
+        if new.attribute is None:
+            return []
+        held = [one for one in self.known.slot_history(slot_of(new)) if one.valid_to is None or one.valid_to > one.valid_from]
+        return sorted(held, key=lambda one: (one.valid_from, one.recorded_at, one.id))
+
+    def _opposed(self, new: Statement) -> Sequence[Statement]:
+        """Statements that the new one turns around: who dislikes a thing no longer likes it."""
+        opposite = OPPOSITES.get(new.attribute or "")
+        if opposite is None or new.value is None:
+            return ()
+        value = new.value
+        held = self.known.in_slot(slot_of(replace(new, attribute=opposite)))
+        return [one for one in held if one.value is not None and same_value(opposite, one.value, value)]
 
     # -- the verdicts
 
@@ -122,29 +184,59 @@ class Committer:
     def _end(self, proposal: Proposal, new: Statement, held: Statement | None) -> Outcome:
         when = proposal.valid_from or new.last_mentioned
         if held is None:
-            past = new.closed(valid_to=when, at=self.origin.now, by=None, reason="said to be over")
+            past = replace(new, valid_from=min(when, new.valid_from))
+            past = past.closed(valid_to=when, at=self.origin.now, by=None, reason="said to be over")
             self._add(proposal, past)
             return Outcome("past", proposal, past)
         if (refused := self._may_close(proposal, new, [held])) is not None:
             return refused
-        over = held.closed(valid_to=when, at=self.origin.now, by=None, reason="said to be over")
+        over = held.closed(valid_to=when, at=self.origin.now, by=None, reason="said to be over").cited(new.evidence)
         self.known.put_statement(over)
         return Outcome("ended", proposal, over, (over,))
 
-    def _supersede(self, proposal: Proposal, new: Statement, rivals: Sequence[Statement]) -> Outcome:
-        newest = max(rivals, key=lambda held: held.valid_from)
-        if not proposal.corrects and new.valid_from < newest.valid_from:
-            past = new.closed(valid_to=newest.valid_from, at=self.origin.now, by=newest.id, reason="older than what is known")
-            self._add(proposal, past)
-            return Outcome("past", proposal, past)
-        if (refused := self._may_close(proposal, new, rivals)) is not None:
+    def _take_place(self, proposal: Proposal, new: Statement, line: list[Statement]) -> Outcome:
+        """Put a value of a single-valued attribute where it belongs in time: at any moment there is one at most."""
+        if proposal.corrects and (wrong := [one for one in line if one.is_live()]):
+            return self._correct(proposal, new, wrong)
+        before = [one for one in line if one.valid_from <= new.valid_from]
+        after = [one for one in line if one.valid_from > new.valid_from]
+        overlapped = [one for one in before if one.valid_to is None or one.valid_to > new.valid_from]
+        if (refused := self._may_close(proposal, new, overlapped)) is not None:
             return refused
         closed = []
-        for held in rivals:
-            # What was wrong was never so; what has changed was so until now.
-            until = held.valid_from if proposal.corrects else new.valid_from
-            reason = "corrected" if proposal.corrects else f"another {new.attribute}"
-            closed.append(held.closed(valid_to=until, at=self.origin.now, by=new.id, reason=reason))
+        for held in overlapped:
+            reason = f"another {new.attribute}"
+            closed.append(held.closed(valid_to=new.valid_from, at=self.origin.now, by=new.id, reason=reason))
+            self.known.put_statement(closed[-1])
+        if after:
+            following = after[0]
+            new = new.closed(
+                valid_to=following.valid_from, at=self.origin.now, by=following.id, reason="older than what is known"
+            )
+        self._add(proposal, new)
+        return Outcome("past" if after else "superseded" if closed else "added", proposal, new, tuple(closed))
+
+    def _correct(self, proposal: Proposal, new: Statement, wrong: Sequence[Statement]) -> Outcome:
+        """What was wrong was never so; what is right was so all along."""
+        if (refused := self._may_close(proposal, new, wrong)) is not None:
+            return refused
+        if proposal.valid_from is None:
+            new = replace(new, valid_from=min(one.valid_from for one in wrong))
+        closed = []
+        for held in wrong:
+            closed.append(held.closed(valid_to=held.valid_from, at=self.origin.now, by=new.id, reason="corrected"))
+            self.known.put_statement(closed[-1])
+        self._add(proposal, new)
+        return Outcome("superseded", proposal, new, tuple(closed))
+
+    def _supersede(self, proposal: Proposal, new: Statement, opposed: Sequence[Statement]) -> Outcome:
+        """The new statement turns others around: they end where it begins."""
+        if (refused := self._may_close(proposal, new, opposed)) is not None:
+            return refused
+        closed = []
+        for held in opposed:
+            why = f"now {new.attribute}"
+            closed.append(held.closed(valid_to=new.valid_from, at=self.origin.now, by=new.id, reason=why))
             self.known.put_statement(closed[-1])
         self._add(proposal, new)
         return Outcome("superseded", proposal, new, tuple(closed))
@@ -236,8 +328,23 @@ class Committer:
             )
         )
 
-    def _slot(self, statement: Statement) -> str:
-        return slot_of(statement)
+
+def objection(proposal: Proposal) -> str | None:
+    """Why a proposal must not be taken over, whatever is known; None if nothing speaks against it."""
+    if (reason := refusal(proposal.content)) is not None:
+        return f"the content {reason}"
+    if proposal.attribute is not None and not ATTRIBUTE.fullmatch(proposal.attribute):
+        return "the attribute is no name of small letters, digits and underscores"
+    named = proposal.entities if proposal.subject is None else (*proposal.entities, proposal.subject)
+    pieces = [("a name", name.label) for name in named]
+    if proposal.value is not None:
+        pieces.append(("the value", proposal.value))
+    for what, text in pieces:
+        if len(text) > PIECE_CHARS_MAX:
+            return f"{what} is longer than {PIECE_CHARS_MAX} characters"
+        if (reason := flaw(text)) is not None:
+            return f"{what} {reason}"
+    return None
 
 
 def slot_of(statement: Statement) -> str:
@@ -251,10 +358,11 @@ def closings_max(current: int) -> int:
     return max(CLOSE_MIN, int(current * CLOSE_SHARE))
 
 
-def _same(held: Statement, new: Statement) -> bool:
+def _same(held: Statement, new: Statement, *, exactly: bool, ended: bool = False) -> bool:
     if held.attribute is not None and held.attribute == new.attribute and held.subject == new.subject:
-        if is_negative(held.content) != is_negative(new.content):
+        # In words that say something is over, the denial is the end, not another statement.
+        if not ended and is_negative(held.content) != is_negative(new.content):
             return False
         if held.value is not None and new.value is not None:
-            return same_value(held.value, new.value) or slug(held.value) == slug(new.value)
+            return same_value(held.attribute, held.value, new.value, exactly=exactly)
     return says_the_same(held.content, new.content)

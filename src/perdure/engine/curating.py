@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import lru_cache
+from itertools import combinations, product
 
-from perdure.domain.memories import MemoryRecord, Statement, record_key
-from perdure.engine.sameness import is_negative, meaning
+from perdure.domain.memories import USER, MemoryRecord, Statement, record_key
+from perdure.engine.attributes import is_single_valued
+from perdure.engine.sameness import is_negative, meaning, words_in_order
+from perdure.engine.values import same_value
 
 DUE_AFTER = timedelta(hours=24)
 DUE_MEMORIES = 25
@@ -17,6 +22,53 @@ FOLDS_MAX = 5
 """Of one run, as in the origin."""
 FOLD_IMPORTANCE = 2
 CLASH_SHARE = 0.6
+"""Of the words of a statement, so many must be denied."""
+DENIAL = "one denies what the other says"
+TEXT_CHARS_MAX = 200
+"""A longer text says more than one thing."""
+
+# How statements of what has one value at a time begin, if no attribute says so.
+_WORDINGS = {
+    "name": r"name is|is called",
+    "lives_in": r"lives? in",
+    "from": r"is from",
+    "works_at": r"works? (?:at|for)",
+    "job_title": r"works? as",
+    "studies_at": r"stud(?:ies|y) at",
+    "birthday": r"birthday is(?: on)?|has birthday on",
+    "birth_year": r"was born in",
+    "timezone": r"time ?zone is",
+    "email": r"e-?mail(?: address)? is|has email",
+    "phone": r"phone(?: number)? is|has phone number",
+    "favorite": r"favou?rite (?P<what>[a-z]+) is",
+}
+_NAMED = frozenset(("name", "lives_in", "from", "works_at", "studies_at"))
+_COUNTED = frozenset(("birthday", "birth_year", "phone"))
+_WHO = r"(?:(?i:the|my) )?[^\W_]+(?:['’]s)?|[A-Z][\w.-]*(?: [A-Z][\w.'’-]*){1,3}"
+_TELLS = re.compile(
+    rf"(?:(?P<who>{_WHO}) )??(?:(?i:is) (?P<age>\d{{1,3}})(?i: years old)|"
+    + "|".join(rf"(?i:{wording}) (?P<{attribute}>.+)" for attribute, wording in _WORDINGS.items())
+    + ")"
+)
+_OWN = frozenset(("", "i", "user", "currently", "now", "still"))
+_LEADING = re.compile(r"(?:(?:my|the)(?: |$))+")
+_DOUBTS = """maybe perhaps probably possibly apparently allegedly supposedly formerly previously once sometimes often usually
+    also might may could would should will can must did does who what where nobody everyone everybody someone somebody he
+    she it they"""
+_NOBODY = frozenset(_DOUBTS.split())
+# What holds only at times, or held only once.
+_PARTLY = re.compile(
+    r"\b(?:summers?|winters?|spring|autumn|weekends?|weekdays?|\w+days|part[- ]time|half|temporarily|during|until|till|when|"
+    r"while|before|ago|used to|or|either|if|also|both|(?<!born )in (?:19|20)\d\d)\b",
+    re.IGNORECASE,
+)
+# Where a value ends and more is said of it.
+_TAIL = re.compile(
+    r"[,;(]|\.\s|\s(?:with|since|and|as|for|near|but|because|where|who|which|at|on|in|again|now)\s", re.IGNORECASE
+)
+_ARTICLE = re.compile(r"^(?:an?|the) ", re.IGNORECASE)
+# Words with which a statement and its denial are about the same, `does` as `words_in_order` gives it.
+_LOOSE = frozenset(("any", "more", "anymore", "longer", "all", "ever", "still", "often", "usually", "always"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,22 +138,130 @@ def _fold(ref: str, group: Sequence[MemoryRecord], said: Sequence[Statement], no
     return Fold(into, moved, originals)
 
 
-def clashes(statements: Sequence[Statement], is_single_valued: Callable[[str | None], bool]) -> list[Clash]:
-    """Pairs that look contradictory and that no attribute decides. Only suggested, never acted on."""
-    found: list[Clash] = []
-    current = sorted((one for one in statements if one.is_current()), key=lambda one: one.recorded_at)
-    for index, one in enumerate(current):
-        rivals = [other for other in current[index + 1 :] if other.subject == one.subject]
-        told = [(other, _clash(one, other, is_single_valued)) for other in rivals]
-        found += [Clash(one, other, why) for other, why in told if why is not None]
-    return found
+def clashes(statements: Sequence[Statement]) -> Iterator[Clash]:
+    """Pairs that look contradictory, the newer one first. Only suggested, never acted on."""
+    groups: dict[tuple[str, str | None], list[Statement]] = {}
+    for one in sorted((one for one in statements if one.is_live()), key=lambda one: (one.recorded_at, one.id)):
+        groups.setdefault((one.subject, one.visible_to), []).append(one)
+    for group in groups.values():
+        yield from _rival_values(group)
+        yield from _denials(group)
 
 
-def _clash(one: Statement, other: Statement, is_single_valued: Callable[[str | None], bool]) -> str | None:
-    if one.attribute is not None and one.attribute == other.attribute:
-        return f"two values of {one.attribute}" if is_single_valued(one.attribute) and one.value != other.value else None
-    first, second = {word for word, _ in meaning(one.content)}, {word for word, _ in meaning(other.content)}
-    shared = len(first & second) / max(1, min(len(first), len(second)))
-    if shared >= CLASH_SHARE and is_negative(one.content) != is_negative(other.content):
-        return "one denies what the other says"
-    return None
+def _rival_values(group: Sequence[Statement]) -> Iterator[Clash]:
+    told: dict[tuple[str, str], dict[str, tuple[Statement, str]]] = {}
+    for one in group:
+        if (known := _told(one)) is not None:
+            # Of those that give one value in the same words, the newest speaks for all.
+            told.setdefault((known.who, known.attribute), {})[known.value.casefold()] = (one, known.value)
+    for (_, attribute), values in told.items():
+        for (older, value), (newer, other) in combinations(values.values(), 2):
+            if _overlap(older, newer) and are_rivals(attribute, value, other):
+                when = newer.last_mentioned.date().isoformat()
+                yield Clash(newer, older, f"two values of {attribute}, the newer of {when}")
+
+
+def _denials(group: Sequence[Statement]) -> Iterator[Clash]:
+    pairs = {*denied_pairs([one.content for one in group]), *_denied_values(group)}
+    for said, denial in sorted(pairs):
+        newer, older = group[max(said, denial)], group[min(said, denial)]
+        if _overlap(newer, older):
+            yield Clash(newer, older, DENIAL)
+
+
+def _denied_values(group: Sequence[Statement]) -> Iterator[tuple[int, int]]:
+    """Places of statements of one attribute and value, one of which denies it."""
+    said: dict[tuple[str, str], tuple[list[int], list[int]]] = {}
+    for place, one in enumerate(group):
+        if one.attribute is not None and one.value is not None:
+            sides = said.setdefault((one.attribute, one.value.casefold()), ([], []))
+            sides[is_negative(one.content)].append(place)
+    for affirmed, denied in said.values():
+        yield from product(affirmed, denied)
+
+
+def _told(statement: Statement) -> Told | None:
+    """The value of what has one at a time, by the attribute or, without one, by the words."""
+    if statement.attribute is None:
+        known = told(statement.content)
+        # Whose words they are, the subject tells better than the words; without one they may be about anybody.
+        return known if known is None or statement.subject == USER else replace(known, who="")
+    if not is_single_valued(statement.attribute) or not statement.value or is_negative(statement.content):
+        return None
+    return Told("", statement.attribute, statement.value)
+
+
+def _overlap(one: Statement, other: Statement) -> bool:
+    return (other.valid_to is None or one.valid_from < other.valid_to) and (
+        one.valid_to is None or other.valid_from < one.valid_to
+    )
+
+
+# -- contradictions between texts
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a text says of an attribute that has one value at a time. `who` is empty for the user."""
+
+    who: str
+    attribute: str
+    value: str
+
+
+@lru_cache(maxsize=4096)
+def told(text: str) -> Told | None:
+    """`Lives in Rome`, `Anna lives in Rome`; None for all that is worded in another way, doubted, or only partly so."""
+    found = _TELLS.fullmatch(text.strip().rstrip(".!")) if len(text) <= TEXT_CHARS_MAX else None
+    if found is None or is_negative(text) or _PARTLY.search(text):
+        return None
+    attribute = found.lastgroup or ""
+    value = found[attribute].strip()
+    who = _LEADING.sub("", (found["who"] or "").replace("’", "'").removesuffix("'s").casefold())
+    if who in _NOBODY or (attribute in _NAMED and not (value[0].isupper() or value[0].isdigit())):
+        return None
+    if attribute in _COUNTED and not any(char.isdigit() for char in value):
+        return None
+    if attribute == "favorite":
+        attribute = f"favorite_{found['what'].lower()}"
+    return Told("" if who in _OWN else who, attribute, value)
+
+
+def are_rivals(attribute: str, one: str, other: str) -> bool:
+    """Whether two values can hardly both be so: neither is the other in other words, nor only says more."""
+    words, others = {word for word, _ in meaning(one)}, {word for word, _ in meaning(other)}
+    if not words or not others or words <= others or others <= words:
+        return False
+    first, second = _ARTICLE.sub("", one), _ARTICLE.sub("", other)
+    heads = _TAIL.split(first)[0], _TAIL.split(second)[0]
+    return not same_value(attribute, first, second) and not same_value(attribute, *heads)
+
+
+def denied_pairs(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Places of a text and of another that denies it: the same words in order, from the first on.
+
+    What is said may have more words: who does not like tea does not like green tea. The denial may not: who does not
+    drink coffee in the evening drinks coffee.
+    """
+    words = [_carrying(text) for text in texts]
+    negative = [is_negative(text) for text in texts]
+    saying: dict[str, list[int]] = {}
+    for place, said in enumerate(words):
+        if not negative[place]:
+            for word in dict.fromkeys(said):
+                saying.setdefault(word, []).append(place)
+    for place, denied in enumerate(words):
+        if negative[place] and denied:
+            fewest = min((saying.get(word, []) for word in denied), key=len)
+            yield from ((said, place) for said in fewest if _is_denied(words[said], denied))
+
+
+def _carrying(text: str) -> tuple[str, ...]:
+    return tuple(word for word in words_in_order(text) if word not in _LOOSE and not is_negative(word))
+
+
+def _is_denied(said: tuple[str, ...], denied: tuple[str, ...]) -> bool:
+    if said[0] != denied[0] or len(denied) < CLASH_SHARE * len(said):
+        return False
+    rest = iter(said)
+    return all(word in rest for word in denied)

@@ -40,14 +40,21 @@ _BOILERPLATE = re.compile(
 
 
 def refusal(text: str) -> str | None:
-    """Why `text` must not be kept as knowledge; None if nothing speaks against it."""
+    """Why `text` must not be kept as a statement; None if nothing speaks against it."""
+    if len(text.strip()) < CONTENT_CHARS_MIN:
+        return "is too short to say anything"
+    if len(text) > CONTENT_CHARS_MAX:
+        return "is too long for one statement"
+    return flaw(text) or ("is boilerplate" if _BOILERPLATE.match(text.strip()) else None)
+
+
+def flaw(text: str) -> str | None:
+    """Why `text` must not be kept at all, be it a statement, a value or a name; None if nothing speaks against it."""
     checks: tuple[tuple[str, Callable[[str], object]], ...] = (
-        ("too short to say anything", lambda one: len(one.strip()) < CONTENT_CHARS_MIN),
-        ("too long for one statement", lambda one: len(one) > CONTENT_CHARS_MAX),
+        ("has no visible character", lambda one: not one.strip()),
         ("has characters that nobody sees", hides_something),
         ("looks like a secret", holds_secret),
         ("is an order to a model", _ORDER.search),
-        ("is boilerplate", lambda one: _BOILERPLATE.match(one.strip())),
     )
     return next((reason for reason, check in checks if check(text)), None)
 

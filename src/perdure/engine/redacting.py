@@ -1,10 +1,17 @@
-"""Taking names and spans out of text, in plain form and as they stand in stored JSON."""
+"""Taking names and spans out of text, and telling from the journal where a record has been."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from perdure.domain.journal import Operation
+from perdure.domain.knowledge import Evidence
+from perdure.domain.text import Json
+from perdure.domain.times import from_us
 
 FORGOTTEN = "[forgotten]"
 MASK = "█"
@@ -41,3 +48,44 @@ def first_name(label: str) -> str | None:
     """The word by which a person of several names is called."""
     words = label.split()
     return words[0] if len(words) > 1 else None
+
+
+def exact_redactor(words: Iterable[str]) -> Callable[[str], str]:
+    """A function that masks texts that are one of `words` and nothing else."""
+    known = frozenset(words)
+    return lambda text: MASK * len(text) if text in known else text
+
+
+@dataclass(slots=True)
+class Past:
+    """What the journal tells of one record. What was undone does not count."""
+
+    newest: int = 0
+    """The number of its newest operation."""
+    body: Mapping[str, Any] | None = None
+    """As it was last."""
+    homes: set[str] = field(default_factory=set)
+    """The memories that a statement has been in."""
+    evidence: set[Evidence] = field(default_factory=set)
+    """All of it: a statement itself holds the newest only."""
+    _restored: Json = None
+
+    def tell(self, operation: Operation) -> None:
+        """Take in the next older operation."""
+        self.newest = max(self.newest, operation.seq)
+        after = operation.after
+        if not isinstance(after, Mapping):
+            return  # removed; what it was is told by the operation before
+        if self._restored is not None and after != self._restored:
+            return  # undone later
+        self._restored = after if operation.action == "undo" else None
+        if self.body is None:
+            self.body = after
+        if isinstance(after.get("memory"), str):
+            self.homes.add(after["memory"])
+        self.evidence |= evidence_of(after)
+
+
+def evidence_of(body: Mapping[str, Any]) -> set[Evidence]:
+    """What the body of a record names as its sources."""
+    return {Evidence(one["message"], one["start"], one["end"], from_us(one["at"])) for one in body.get("evidence", ())}

@@ -35,6 +35,15 @@ def next_slot(repeat: str, now: datetime) -> datetime:
         ) from error
 
 
+def is_repeat(repeat: str) -> bool:
+    """Whether a text says when something repeats."""
+    try:
+        next_slot(repeat, datetime(2026, 1, 1, tzinfo=UTC))
+    except InvalidInput:
+        return False
+    return True
+
+
 def _interval_s(repeat: str) -> float:
     text = repeat.removeprefix(EVERY)
     try:

@@ -33,7 +33,9 @@ def likeness(one: str, other: str) -> float:
 
 
 def completed(todo: Todo, at: datetime) -> Todo:
-    """The todo, done. A habit waits for its next time."""
+    """The todo, done. A habit waits for its next time; what is over stays as it ended."""
+    if todo.state != "pending":
+        return todo
     if todo.recurrence is not None:
         return replace(todo, completions=todo.completions + 1, due_at=next_slot(todo.recurrence, at))
     return replace(todo, state="completed", ended_at=at, completions=todo.completions + 1)

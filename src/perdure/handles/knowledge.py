@@ -7,12 +7,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, TypedDict
 
+from perdure.domain.entities import parse_ref
 from perdure.domain.errors import InvalidInput
 from perdure.domain.knowledge import IMPORTANCE_MAX, EntityName, FactType, MemoryType, Proposal, TodoKind, TodoProposal
 from perdure.domain.memories import MemoryRecord, Statement
-from perdure.domain.scope import Scope
+from perdure.domain.scope import ID_BYTES_MAX, Scope
+from perdure.domain.text import check_id
 from perdure.domain.things import AgentTask, Entity, Rejection, Suggestion, TaskState, Todo
 from perdure.engine.committing import Outcome
+from perdure.engine.hygiene import flaw
 from perdure.services.auditing import Auditing
 from perdure.services.curating import Curating
 from perdure.services.entities import Entities
@@ -23,6 +26,9 @@ from perdure.services.todos import Todos
 
 if TYPE_CHECKING:
     from typing import Unpack
+
+
+LABEL_CHARS_MAX = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +81,11 @@ def remember(scope: Scope, do: KnowledgeServices, content: str, type: MemoryType
         raise InvalidInput(
             f"`remember` does not take {', '.join(unknown)}; it takes {', '.join(RememberFields.__annotations__)}"
         )
+    for name, text in (("source", fields.get("source")), ("visible_to", fields.get("visible_to"))):
+        if text is not None:
+            check_id(text, name, bytes_max=ID_BYTES_MAX)
+    if not isinstance(given.get("pinned", False), bool):
+        raise InvalidInput(f"`pinned` = {given['pinned']!r:.40} must be True or False")
     subject = fields.get("subject")
     proposal = Proposal(
         type=type,
@@ -110,6 +121,11 @@ class Memories:
 
     def list(self, type: MemoryType | None = None, **which: Unpack[ListFields]) -> Sequence[Recalled]:
         """What is current, the newest change first. `as_of` and `known_at` look back; `archived=True` adds what is put away."""
+        if (entity := which.get("entity")) is not None:
+            check_ref(entity)
+        unknown = sorted(which.keys() - ListFields.__annotations__.keys())
+        if unknown:
+            raise InvalidInput(f"`list` does not take {', '.join(unknown)}; it takes {', '.join(ListFields.__annotations__)}")
         return self._do.list_(self._scope, MemoryQuery(type=type, **which))
 
     def get(self, key: str) -> Recalled:
@@ -145,6 +161,12 @@ class Memories:
         if importance is not None and (isinstance(importance, bool) or importance not in range(IMPORTANCE_MAX + 1)):
             raise InvalidInput(f"`importance` = {importance!r:.40} must be a whole number from 0 to {IMPORTANCE_MAX}")
 
+        if label is not None:
+            if not isinstance(label, str) or not 0 < len(label) <= LABEL_CHARS_MAX:
+                raise InvalidInput(f"`label` = {label!r:.40} must be a text of 1 to {LABEL_CHARS_MAX} characters")
+            if (reason := flaw(label)) is not None:
+                raise InvalidInput(f"the label {reason}; choose another")
+
         def change(held: MemoryRecord) -> MemoryRecord:
             return replace(
                 held,
@@ -170,11 +192,11 @@ class EntityHandle:
 
     def list(self, type: str | None = None, *, limit: int = 100) -> Sequence[Entity]:
         """Entities by reference."""
-        return self._do.list_(self._scope.owner, type=type, limit=limit)
+        return self._do.list_(self._scope, type=type, limit=limit)
 
     def get(self, ref: str) -> Entity:
         """The entity a reference or an alias means."""
-        return self._do.get(self._scope.owner, ref)
+        return self._do.get(self._scope, ref)
 
     def alias(self, ref: str, label: str) -> Entity:
         """Let another name mean this entity."""
@@ -186,7 +208,7 @@ class EntityHandle:
 
     def suggestions(self, limit: int = 100) -> Sequence[Suggestion]:
         """What a person should decide: names that may mean one, statements that may clash."""
-        return self._do.suggestions(self._scope.owner, limit=limit)
+        return self._do.suggestions(self._scope, limit=limit)
 
     def dismiss(self, suggestion: str) -> Suggestion:
         """Do not suggest it again."""
@@ -247,6 +269,13 @@ class TaskHandle:
     def list(self, *, closed: bool = False, limit: int = 100) -> Sequence[AgentTask]:
         """Running tasks, the newest first; `closed=True` adds those that are over."""
         return self._do.list_tasks(self._scope, closed=closed, limit=limit)
+
+
+def check_ref(ref: str) -> str:
+    """`ref` if it says what kind of thing it names."""
+    if parse_ref(ref).type is None:
+        raise InvalidInput(f"entity {ref!r:.80} has no type; write it like `person:{ref:.40}`")
+    return ref
 
 
 def _archived(held: MemoryRecord) -> MemoryRecord:

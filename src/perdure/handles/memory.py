@@ -27,6 +27,7 @@ from perdure.handles.knowledge import (
     RememberFields,
     TaskHandle,
     TodoHandle,
+    check_ref,
     remember,
 )
 from perdure.handles.series import SeriesHandle, SeriesRules, SeriesServices
@@ -155,7 +156,7 @@ class Memory:
 
     def diff(self, start: datetime, end: datetime) -> Sequence[Operation]:
         """What changed between two moments, one operation per row: as it was before, and as it was after."""
-        return self._do.knowledge.knowledge.diff(self.scope.owner, start, end)
+        return self._do.knowledge.knowledge.diff(self.scope, start, end)
 
     def forget(
         self,
@@ -175,7 +176,7 @@ class Memory:
         if len(chosen) != 1:
             raise InvalidInput(f"`forget` was given {', '.join(chosen) or 'nothing'}; name exactly one thing")
         if entity is not None:
-            return do.forget_entity(self.scope, entity)
+            return do.forget_entity(self.scope, check_ref(entity))
         if memory is not None:
             return do.forget_memory(self.scope, memory)
         if messages is not None:

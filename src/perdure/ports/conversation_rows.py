@@ -31,7 +31,7 @@ def _maybe_at(us: int | None) -> datetime | None:
 def agent_state_row(owner: Owner, state: AgentState, lease: TurnLease | None = None) -> AnyRow:
     return (
         owner.space, owner.user, state.address.agent, state.address.channel, state.turns, _maybe_us(state.last_at),
-        state.last_text, state.profile, int(state.casual), _maybe_us(state.rolling_tried_at),
+        state.last_text, state.profile, int(state.casual), int(state.private), _maybe_us(state.rolling_tried_at),
         _maybe_us(state.rolling_done_at), failure_text(state.rolling_error), _maybe_us(state.curated_at),
         state.curated_memories, None if lease is None else lease.holder, None if lease is None else to_us(lease.until),
     )  # fmt: skip
@@ -46,11 +46,11 @@ def to_agent_state(row: AnyRow) -> AgentState:
 
 
 def _read_agent_state(row: AnyRow) -> AgentState:
-    _, _, agent, channel, turns, last, text, profile, casual, tried, done, error, curated, memories, _, _ = row
+    _, _, agent, channel, turns, last, text, profile, casual, private, tried, done, error, curated, memories, _, _ = row
     failure = None if error is None else Failure(**json.loads(error))
     return AgentState(
-        address_of(agent, channel), turns, _maybe_at(last), text, profile, bool(casual), _maybe_at(tried), _maybe_at(done),
-        failure, _maybe_at(curated), memories,
+        address_of(agent, channel), turns, _maybe_at(last), text, profile, bool(casual), bool(private),
+        _maybe_at(tried), _maybe_at(done), failure, _maybe_at(curated), memories,
     )  # fmt: skip
 
 

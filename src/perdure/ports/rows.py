@@ -127,6 +127,7 @@ TABLES: dict[str, Table] = {
             "last_text",
             "profile",
             "casual",
+            "private",
             "rolling_tried_us",
             "rolling_done_us",
             "rolling_error",
@@ -145,31 +146,6 @@ TABLES: dict[str, Table] = {
 
 
 dump = compact_json
-
-
-# Texts by which rows are found or told apart: they are names, and stay.
-_NAMES = {
-    "messages": {"id", "role", "tool_call_id"},
-    "sessions": {"session"},
-    "tool_calls": {"name"},
-    "jobs": {"state", "worker", "repeat"},
-    "operations": {"actor", "action", "kind", "key"},
-    "state_revisions": {"request"},
-    "series": {"incarnation", "last_request"},
-    "agent_states": {"profile", "turn_holder"},
-    # The journal knows a digest by its fingerprint: it is removed and made anew, not rewritten.
-    "digests": {"body"},
-}
-
-
-def rewritten(table: str, row: AnyRow, change: Callable[[str], str]) -> AnyRow:
-    """`row` with every text that is not a name put through `change`."""
-    columns, key = TABLES[table]
-    names = _NAMES.get(table, set())
-    return tuple(
-        change(value) if index >= key and isinstance(value, str) and columns[index] not in names else value
-        for index, value in enumerate(row)
-    )
 
 
 @lru_cache(maxsize=1024)

@@ -152,12 +152,15 @@ class Tx(View, Protocol):
         """Forget jobs that were done before that instant."""
 
     def redact(self, message: Message) -> None:
-        """Replace content and metadata of a message that is held. For forgetting only."""
+        """Replace content, metadata and the arguments of tool calls of a message that is held. For forgetting only.
+
+        Its place, id and role stay, and so do ids and names of calls, because they pair.
+        """
 
     def rewrite(self, change: Callable[[str], str]) -> dict[str, list[Row]]:
-        """Put every text that is not part of a key through `change`; the rows that it changed, by table, as they are now.
+        """Put every text that is not a name through `change`; the rows that it changed, by table, as they are now.
 
-        For forgetting only: it changes what is otherwise never changed.
+        `ports.rewriting` says what is a name. JSON stays JSON. For forgetting only: it changes what is otherwise never changed.
         """
 
     def put_tally(self, tally: Tally, *, by: Attribution) -> None:

@@ -86,8 +86,9 @@ class Assembly:
         notes: list[str] = []
         if "request_fold" in policies and session.working >= self.layers.fold_messages_min:
             self._tried(where, "request_fold", lambda: self.folding.fold_request(where, casual=casual), notes)
-        over = session.working > self.layers.history_messages_max or session.tokens > self.layers.history_tokens_max
-        if "bounded_history" in policies and over:
+        number = session.number
+        fold = self.store.read(scope.owner, lambda view: view.conversation.latest_digest(scope.address, number, "fold"))
+        if "bounded_history" in policies and self.sweeping.is_over(session, fold):
             self._tried(where, "bounded_history", lambda: self.folding.bound(where, casual=casual), notes)
         return notes
 

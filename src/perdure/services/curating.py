@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 
 from perdure.domain.jobs import Job
 from perdure.domain.journal import Attribution
@@ -11,7 +12,6 @@ from perdure.domain.records import RecordQuery
 from perdure.domain.scope import Address, Owner
 from perdure.engine.curating import Clash, Fold, clashes, folds, is_due
 from perdure.engine.indexing import short
-from perdure.engine.predicates import is_single_valued
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store, Tx, View
 from perdure.services.ledger import Ledger
@@ -59,10 +59,10 @@ class Curating:
         return is_due(self.clock.now(), memories, ran_at, then)
 
     def curate(self, owner: Owner, address: Address, *, dry_run: bool) -> Curation:
-        """Run now, due or not."""
+        """Run now, due or not. The report leaves out what only other agents may see."""
         if dry_run:
-            return self.store.read(owner, self._plan)
-        return self.store.write(owner, lambda tx: self._run(tx, address))
+            return _shown(self.store.read(owner, self._plan), address.agent)
+        return _shown(self.store.write(owner, lambda tx: self._run(tx, address)), address.agent)
 
     def _plan(self, view: View) -> Curation:
         memories: list[MemoryRecord] = []
@@ -79,7 +79,7 @@ class Curating:
             said[memory.record_key] = [to_statement(record.body) for record in found]
             current += said[memory.record_key] if len(current) < STATEMENTS_MAX else []
         made = folds(memories, said, self.clock.now())
-        return Curation(len(memories), tuple(made), tuple(clashes(current, is_single_valued)[:CLASHES_MAX]))
+        return Curation(len(memories), tuple(made), tuple(islice(clashes(current), CLASHES_MAX)))
 
     def _run(self, tx: Tx, address: Address) -> Curation:
         now = self.clock.now()
@@ -95,3 +95,12 @@ class Curating:
             ledger.suggest("contradiction", (clash.one.id, clash.other.id), clash.why)
         tx.conversation.note_curated(address, at=now, memories=tx.records.count("memory", ("status", "ACTIVE")))
         return Curation(plan.memories, plan.folds, plan.clashes, ledger.action)
+
+
+def _shown(done: Curation, agent: str) -> Curation:
+    visible = (None, agent)
+    return replace(
+        done,
+        folds=tuple(fold for fold in done.folds if fold.into.visible_to in visible),
+        clashes=tuple(clash for clash in done.clashes if clash.one.visible_to in visible),
+    )

@@ -242,7 +242,8 @@ def _within_reach(sessions: tuple[Session, ...]) -> tuple[Source, ...]:
 
 
 def _by_place(source: Source) -> tuple[str, str, int]:
-    return source.address.agent, source.address.channel, source.session_number
+    # The newest session of an address first, as `append` has it.
+    return source.address.agent, source.address.channel, -source.session_number
 
 
 def _take_in(tx: Tx, sources: tuple[Source, ...]) -> None:

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
+from datetime import datetime
+from heapq import nsmallest
+from itertools import pairwise
 
 from perdure.domain.entities import entity_ref, memory_key, parse_key, parse_ref
 from perdure.domain.errors import Conflict, InvalidInput, NotFound
 from perdure.domain.journal import Attribution
+from perdure.domain.knowledge import ENTITY_TYPES
 from perdure.domain.limits import Limits
 from perdure.domain.memories import MemoryRecord, Statement, to_memory, to_statement
 from perdure.domain.records import RecordQuery
-from perdure.domain.scope import Owner
+from perdure.domain.scope import Owner, Scope
 from perdure.domain.things import Entity, Suggestion, from_body
+from perdure.engine.attributes import is_single_valued
 from perdure.engine.indexing import short
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store, Tx, View
 from perdure.services.ledger import Ledger, find_entity
 
 ROWS_MAX = 10_000
+PAGE = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,16 +33,24 @@ class Entities:
     clock: Clock
     limits: Limits
 
-    def list_(self, owner: Owner, *, type: str | None, limit: int) -> list[Entity]:  # noqa: A002 - the word of the requirements
+    def list_(self, scope: Scope, *, type: str | None, limit: int) -> list[Entity]:  # noqa: A002 - the word of the requirements
+        """The first `limit` by reference of those that were not merged into another."""
         rows = self.limits.page(limit)
-        term = ("state", "here") if type is None else ("type", type)
-        found = self.store.read(owner, lambda view: view.records.list_(RecordQuery("entity", rows, term)))
-        entities = [from_body(Entity, record.body) for record in found]
-        return sorted((one for one in entities if one.merged_into is None), key=lambda one: one.ref)
+        if type is not None and type not in ENTITY_TYPES:
+            raise InvalidInput(f"`type` = {type!r:.40} is unknown; use one of {', '.join(ENTITY_TYPES)}")
 
-    def get(self, owner: Owner, ref: str) -> Entity:
+        def work(view: View) -> list[Entity]:
+            here = (one for one in _entities(view, type) if one.merged_into is None and _is_for(one, scope))
+            return nsmallest(rows, here, key=lambda one: one.ref)
+
+        return self.store.read(scope.owner, work)
+
+    def get(self, scope: Scope, ref: str) -> Entity:
         """The entity behind a reference, an alias, or a merged one."""
-        return self.store.read(owner, lambda view: self._held(view, ref))
+        held = self.store.read(scope.owner, lambda view: self._held(view, ref))
+        if not _is_for(held, scope):
+            raise NotFound(f"there is no entity {ref!r:.80}; list them with `entities.list()`")
+        return held
 
     def alias(self, owner: Owner, ref: str, label: str) -> Entity:
         """Let another name mean this entity from now on."""
@@ -44,38 +59,52 @@ class Entities:
             ledger = Ledger(tx, self._by("alias"))
             held = self._held(tx, ref)
             other = entity_ref(held.type, label)
-            known = ledger.entity(other)
+            known = find_entity(tx.records, other)
             if known is not None and known.ref != held.ref:
-                raise Conflict(f"{other!r:.80} is an entity of its own; merge the two with `entities.merge()`")
-            changed = replace(held, aliases=tuple(dict.fromkeys((*held.aliases, other))))
+                raise Conflict(f"{other!r:.80} means {known.ref!r:.80}; if the two are one, merge them with `entities.merge()`")
+            if known is not None:
+                return held  # its own name, or an alias already
+            changed = replace(held, aliases=(*held.aliases, other))
             ledger.put(changed, "alias")
             return changed
 
         return self.store.write(owner, work)
 
     def merge(self, owner: Owner, ref: str, into: str) -> int:
-        """Make two entities one: all references move, and the old name becomes an alias; the number to undo it by."""
+        """Make two entities one: all references move, and the old name becomes an alias; the number to undo it by.
+
+        Of two values of what has one at a time the older ends, and a suggestion to merge them is accepted.
+        """
+        now = self.clock.now()
 
         def work(tx: Tx) -> int:
-            ledger = Ledger(tx, self._by("merge"))
+            ledger = Ledger(tx, Attribution("user", now, "merge"))
             one, other = self._held(tx, ref), self._held(tx, into)
             if one.ref == other.ref:
                 raise InvalidInput(f"{ref!r:.80} and {into!r:.80} are the same entity already")
             if one.type != other.type:
                 raise InvalidInput(f"a {one.type} and a {other.type} cannot be one; correct the references")
-            if other.ref in one.seen_with or one.ref in other.seen_with:
+            if _names(one) & {*other.seen_with} or _names(other) & {*one.seen_with}:
                 raise Conflict(f"{one.ref!r:.80} and {other.ref!r:.80} were named side by side: they are two")
-            _move(tx, ledger, one, other)
+            for slot in _move(tx, ledger, one, other):
+                for statement in _in_turn(ledger.slot_history(slot), now):
+                    ledger.put(statement, "merge")
+            _accept(tx, ledger, _names(one) | _names(other))
             assert ledger.action is not None  # noqa: S101 - a merge always writes
             return ledger.action
 
         return self.store.write(owner, work)
 
-    def suggestions(self, owner: Owner, *, limit: int) -> list[Suggestion]:
-        """What a person should decide."""
+    def suggestions(self, scope: Scope, *, limit: int) -> list[Suggestion]:
+        """What a person should decide, as far as it concerns what the agent may see."""
         rows = self.limits.page(limit)
-        found = self.store.read(owner, lambda view: view.records.list_(RecordQuery("suggestion", rows, ("state", "open"))))
-        return [from_body(Suggestion, record.body) for record in found]
+
+        def work(view: View) -> list[Suggestion]:
+            held = view.records.list_(RecordQuery("suggestion", ROWS_MAX, ("state", "open")))
+            found = [from_body(Suggestion, record.body) for record in held]
+            return [one for one in found if all(_may_see(view, scope, subject) for subject in one.subjects)][:rows]
+
+        return self.store.read(scope.owner, work)
 
     def dismiss(self, owner: Owner, suggestion: str) -> Suggestion:
         """Do not ask again."""
@@ -101,12 +130,29 @@ class Entities:
         return held
 
 
-def _move(tx: Tx, ledger: Ledger, one: Entity, other: Entity) -> None:
-    """Everything about `one` becomes about `other`."""
+def _is_for(entity: Entity, scope: Scope) -> bool:
+    return entity.visible_to in (None, scope.address.agent)
+
+
+def _may_see(view: View, scope: Scope, subject: str) -> bool:
+    """Whether an agent may see what a suggestion is about: an entity or a statement."""
+    held = view.records.find("entity", subject) or view.records.find("statement", subject)
+    return held is None or held.body.get("visible_to") in (None, scope.address.agent)
+
+
+def _move(tx: Tx, ledger: Ledger, one: Entity, other: Entity) -> list[str]:
+    """Everything about `one` becomes about `other`; the slots, each with one value at a time, that something moved into."""
+    slots: dict[str, None] = {}
+
+    def move(statement: Statement, memory: str) -> None:
+        ledger.put(moved := replace(_reworded(statement, one.ref, other.ref), memory=memory), "merge")
+        if moved.subject != statement.subject and is_single_valued(moved.attribute):
+            slots.update((value, None) for field, value in moved.terms() if field in ("slot", "past_slot"))
+
     for memory in _memories(tx, one.ref):
         moved = _renamed(memory, one.ref, other.ref)
         for statement in _statements(tx, ("memory", short(memory.record_key))):
-            ledger.put(replace(_reworded(statement, one.ref, other.ref), memory=moved.record_key), "merge")
+            move(statement, moved.record_key)
         if moved.record_key != memory.record_key:
             held = ledger.memory(moved.record_key)
             ledger.put(moved if held is None else _joined(held, moved), "merge")
@@ -114,11 +160,41 @@ def _move(tx: Tx, ledger: Ledger, one: Entity, other: Entity) -> None:
         else:
             ledger.put(moved, "merge")
     for statement in _statements(tx, ("entity", short(one.ref))):
-        ledger.put(_reworded(statement, one.ref, other.ref), "merge")
+        move(statement, statement.memory)
     aliases = tuple(dict.fromkeys((*other.aliases, one.ref, *one.aliases)))
     seen = tuple(dict.fromkeys((*other.seen_with, *one.seen_with)))
     ledger.put(replace(other, aliases=aliases, seen_with=seen), "merge")
     ledger.put(replace(one, merged_into=other.ref), "merge")
+    return list(slots)
+
+
+def _in_turn(values: Sequence[Statement], now: datetime) -> list[Statement]:
+    """Those of the values that end because the next one begins: at any moment there is one at most."""
+    # What ended where it began was never so.
+    lasting = [one for one in values if one.valid_to is None or one.valid_to > one.valid_from]
+    line = sorted(lasting, key=lambda one: (one.valid_from, one.recorded_at, one.id))
+    return [
+        held.closed(valid_to=following.valid_from, at=now, by=following.id, reason="merged")
+        for held, following in pairwise(line)
+        if held.valid_to is None or held.valid_to > following.valid_from
+    ]
+
+
+def _accept(tx: Tx, ledger: Ledger, names: Set[str]) -> None:
+    """Suggestions to merge what is one by now are settled."""
+    for name in sorted(names):
+        for record in tx.records.list_(RecordQuery("suggestion", ROWS_MAX, ("subject", short(name)))):
+            held = from_body(Suggestion, record.body)
+            if held.what != "merge" or held.state != "open":
+                continue
+            meant = {None if (one := find_entity(tx.records, ref)) is None else one.ref for ref in held.subjects}
+            if len(meant) == 1:
+                ledger.put(replace(held, state="accepted"), "merge")
+
+
+def _names(entity: Entity) -> set[str]:
+    """Its reference and those of all that it has become one with."""
+    return {entity.ref, *entity.aliases}
 
 
 def _renamed(memory: MemoryRecord, old: str, new: str) -> MemoryRecord:
@@ -146,6 +222,14 @@ def _reworded(statement: Statement, old: str, new: str) -> Statement:
         subject=new if statement.subject == old else statement.subject,
         entities=tuple(dict.fromkeys(new if ref == old else ref for ref in statement.entities)),
     )
+
+
+def _entities(view: View, type: str | None) -> Iterator[Entity]:  # noqa: A002 - the word of the requirements
+    term = ("state", "here") if type is None else ("type", type)
+    before: str | None = None
+    while page := view.records.list_(RecordQuery("entity", PAGE, term, before)):
+        yield from (from_body(Entity, record.body) for record in page)
+        before = page[-1].key
 
 
 def _memories(view: View, ref: str) -> list[MemoryRecord]:

@@ -2,38 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 
-from perdure.domain.errors import Unavailable
+from perdure.domain.errors import InvalidInput, Unavailable
 from perdure.domain.jobs import Job
 from perdure.domain.journal import Attribution
-from perdure.domain.knowledge import EntityName, Extraction, ExtractionRequest, Proposal
+from perdure.domain.knowledge import EntityName, Evidence, Extraction, ExtractionRequest, Proposal, TodoProposal
+from perdure.domain.memories import TRUSTS, Trust
 from perdure.domain.messages import Cursor, Message, MessageQuery, Session
 from perdure.domain.records import RecordQuery
 from perdure.domain.scope import Address, MessageId, Owner, Scope, SessionId
 from perdure.domain.text import utf8_size
-from perdure.domain.things import Entity, Rejection, from_body
+from perdure.domain.things import Entity, Todo, from_body
 from perdure.engine.committing import CLOSE_MIN, Origin, Outcome
 from perdure.engine.echoes import fingerprint
-from perdure.engine.hygiene import refusal
+from perdure.engine.indexing import short
 from perdure.engine.predicates import is_single_valued
 from perdure.engine.sentences import sentence_spans
 from perdure.ports.clock import Clock
 from perdure.ports.extract import Extractor
 from perdure.ports.store import Store, Tx, View
-from perdure.services.knowledge import commit_in
+from perdure.services.knowledge import Submission, check_proposal, commit_in, reject
 from perdure.services.ledger import Ledger
 from perdure.services.summarising import in_short
-from perdure.services.todos import commit_todo
+from perdure.services.todos import check_todo, commit_todo
 from perdure.services.work import Effect, Later
 
 MESSAGES_PER_RUN = 50
 MESSAGES_BEFORE = 6
 KNOWN_NAMES_MAX = 200
+PROMISES_MAX = 20
 PROPOSALS_PER_RUN = 200
 """What one run may propose; more than that is not knowledge but noise."""
+CONFIDENTIAL = re.compile(
+    r"\b(?:(?:just|only|strictly) )?between (?:you and me|us|the two of us)\b"
+    r"|\bkeep (?:this|that|it) (?:private|secret|confidential|to yourself|between us)\b"
+    r"|\b(?:do not|don['’]t) tell (?:any(?:one|body)|(?:the )?others|(?:the )?other (?:agents|assistants|bots))\b",
+    re.IGNORECASE,
+)
+ECHO = "it repeats what was put into a prompt"
+_TRUST_OF: dict[str, Trust] = {"user": "user", "assistant": "agent", "tool": "tool", "system": "import"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +53,8 @@ class Learned:
     outcomes: tuple[Outcome, ...] = ()
     todos: int = 0
     echoes: int = 0
+    refused: int = 0
+    """Proposals that could not even be read, were about other messages, or repeat what was put into a prompt."""
     skipped: int = 0
     messages: int = 0
 
@@ -54,6 +66,19 @@ class _Reading:
     before: tuple[Message, ...]
     known: tuple[EntityName, ...]
     casual: bool
+    private: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What was proposed, sorted into what can be looked at and what cannot."""
+
+    proposals: tuple[Proposal, ...] = ()
+    trusts: tuple[Trust, ...] = ()
+    todos: tuple[TodoProposal, ...] = ()
+    refused: tuple[tuple[Proposal, str], ...] = ()
+    echoes: int = 0
+    skipped: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,46 +94,56 @@ class Extracting:
         reading = self.store.read(job.owner, lambda view: self._read(view, address, number))
         if reading is None or not reading.messages:
             return None
-        found = Extraction() if reading.casual else self._proposed(reading)
-        echoes = self._echoes(job.owner, found, reading)
+        found = self._found_in(job.owner, reading)
         ids = self._ids(found)
 
         def effect(tx: Tx) -> None:
-            session = tx.find_session(address, number)
-            if session is None or session.deleted_at is not None or session.learned_seq != reading.session.learned_seq:
-                return  # deleted, or another run was faster
-            self._commit(tx, address.agent, found, echoes, ids)
-            tx.put_sessions([replace(session, learned_seq=reading.messages[-1].seq)])
+            self._commit(tx, reading, found, ids)
 
         more = reading.messages[-1].seq < reading.session.messages
         return Later(self.clock.now(), effect) if more else effect
 
     def extract(self, scope: Scope, *, session: Session, dry_run: bool) -> Learned:
-        """Look through a session now, from its beginning; what was learned before is recognised."""
+        """Look through what is new in a session, now."""
         learned = Learned()
-        after = 0
+        after: int | None = None
         while (page := self._look_through(scope, session.number, after, dry_run=dry_run)) is not None:
-            done, after = page
+            done, seq = page
+            after = seq if dry_run else None
             learned = Learned(
                 learned.outcomes + done.outcomes,
                 learned.todos + done.todos,
                 learned.echoes + done.echoes,
+                learned.refused + done.refused,
                 learned.skipped + done.skipped,
                 learned.messages + done.messages,
             )
         return learned
 
-    def _look_through(self, scope: Scope, number: int, after: int, *, dry_run: bool) -> tuple[Learned, int] | None:
-        """One run's worth of messages after a place; what was learned, and how far it went."""
+    def seed(self, scope: Scope, text: str) -> tuple[Outcome, ...]:
+        """Learn from a text about the user that is no message. What it says rests on no evidence but the text itself."""
+        utf8_size(text, "`text`")
+        now = self.clock.now()
+        message = Message(MessageId("seed"), SessionId("seed"), 1, 1, "user", text, now, 0, {}, address=scope.address)
+        found = _sorted_out(self._asked(ExtractionRequest((message,), zone=self.zone)), (message,))
+        proposals = [replace(proposal, evidence=()) for proposal in found.proposals]
+        origin = Origin("seeded_profile", "user", now, self.clock.new_id, is_single_valued)
+        ids = [self.clock.new_id() for _ in range(2 * len(proposals))]
+        given = Submission(proposals, origin, Attribution(self.extractor.name, now, "a profile was given"), ids)
+        return self.store.write(scope.owner, lambda tx: commit_in(tx, given)).outcomes
+
+    # -- how
+
+    def _look_through(self, scope: Scope, number: int, after: int | None, *, dry_run: bool) -> tuple[Learned, int] | None:
+        """One run's worth of messages; what was learned, and how far it went."""
         reading = self.store.read(scope.owner, lambda view: self._read(view, scope.address, number, after=after))
         if reading is None or not reading.messages:
             return None
-        found = Extraction() if reading.casual else self._proposed(reading)
-        echoes = self._echoes(scope.owner, found, reading)
+        found = self._found_in(scope.owner, reading)
         ids = self._ids(found)
 
         def work(tx: Tx) -> Learned:
-            done = self._commit(tx, scope.address.agent, found, echoes, ids)
+            done = self._commit(tx, reading, found, ids)
             if dry_run:
                 raise _Dry(done)  # rolls everything back
             return done
@@ -117,21 +152,7 @@ class Extracting:
             done = self.store.write(scope.owner, work)
         except _Dry as dry:
             done = dry.learned
-        return replace(done, skipped=found.skipped, messages=len(reading.messages)), reading.messages[-1].seq
-
-    def seed(self, scope: Scope, text: str) -> tuple[Outcome, ...]:
-        """Learn from a text about the user that is no message. What it says rests on no evidence but the text itself."""
-        utf8_size(text, "`text`")
-        now = self.clock.now()
-        message = Message(MessageId("seed"), SessionId("seed"), 1, 1, "user", text, now, 0, {}, address=scope.address)
-        found = self._found(ExtractionRequest((message,), zone=self.zone))
-        proposals = [replace(proposal, evidence=()) for proposal in found.proposals]
-        origin = Origin("seeded_profile", "user", now, self.clock.new_id, is_single_valued)
-        ids = [self.clock.new_id() for _ in range(2 * len(proposals))]
-        by = Attribution(self.extractor.name, now, "a profile was given")
-        return self.store.write(scope.owner, lambda tx: commit_in(tx, proposals, origin, by, ids)).outcomes
-
-    # -- how
+        return done, reading.messages[-1].seq
 
     def _read(self, view: View, address: Address, number: int, after: int | None = None) -> _Reading | None:
         session = view.find_session(address, number)
@@ -143,60 +164,102 @@ class Extracting:
         names = view.records.list_(RecordQuery("entity", KNOWN_NAMES_MAX, ("state", "here")))
         entities = [from_body(Entity, record.body) for record in names]
         state = view.conversation.find_agent_state(address)
+        promised = _promises(view, address.agent)
+        recent = view.list_messages(before) if start else []
         return _Reading(
             session,
             tuple(view.list_messages(query)),
-            tuple(view.list_messages(before)) if start else (),
-            tuple(EntityName(one.type, one.label) for one in entities),
+            tuple(one for one in promised if one not in recent and one.session_number <= number) + tuple(recent),
+            tuple(EntityName(one.type, one.label) for one in entities if one.visible_to in (None, address.agent)),
             casual=state is not None and state.casual,
+            private=state is not None and state.private,
         )
 
-    def _proposed(self, reading: _Reading) -> Extraction:
-        return self._found(ExtractionRequest(reading.messages, reading.before, reading.known, self.zone))
+    def _found_in(self, owner: Owner, reading: _Reading) -> _Found:
+        """What the extractor proposes, without what it was told by a prompt of our own."""
+        if reading.casual:
+            return _Found()
+        request = ExtractionRequest(reading.messages, reading.before, reading.known, self.zone)
+        found = _sorted_out(self._asked(request), reading.messages)
+        cited = [one.evidence for one in found.proposals] + [one.evidence for one in found.todos]
+        prints = [_prints(evidence, reading.messages) for evidence in cited]
+        wanted = sorted(set().union(*prints)) if prints else []
+        held = self.store.read(owner, lambda view: view.records.find_echoes(wanted)) if wanted else set()
+        echoes = [bool(one & held) for one in prints]
+        count = len(found.proposals)
+        fresh = [index for index in range(count) if not echoes[index]]
+        again = [(found.proposals[index], ECHO) for index in range(count) if echoes[index]]
+        return replace(
+            found,
+            proposals=tuple(found.proposals[index] for index in fresh),
+            trusts=tuple(found.trusts[index] for index in fresh),
+            todos=tuple(todo for todo, echo in zip(found.todos, echoes[count:], strict=True) if not echo),
+            refused=(*found.refused, *again),
+            echoes=sum(echoes),
+        )
 
-    def _found(self, request: ExtractionRequest) -> Extraction:
+    def _asked(self, request: ExtractionRequest) -> Extraction:
         try:
             found = self.extractor.extract(request)
+            if not isinstance(found, Extraction):
+                raise InvalidInput(f"the extractor answered with a `{type(found).__name__}`; return an `Extraction`")
+            return replace(found, proposals=tuple(found.proposals), todos=tuple(found.todos))
         except Exception as error:
             raise Unavailable(
                 f"the extractor failed ({in_short(error).reason}); nothing was learned, nothing is lost"
             ) from error
-        return replace(found, proposals=found.proposals[:PROPOSALS_PER_RUN], todos=found.todos[:PROPOSALS_PER_RUN])
 
-    def _echoes(self, owner: Owner, found: Extraction, reading: _Reading) -> frozenset[int]:
-        """Which proposals rest on words that perdure itself had put into a prompt."""
-        texts: dict[str, str] = {message.id: message.content for message in reading.messages}
-        prints = [
-            {fingerprint(piece) for one in proposal.evidence for piece in around(texts.get(one.message, ""), one.start)}
-            for proposal in found.proposals
-        ]
-        wanted = list(set().union(*prints)) if prints else []
-        held = self.store.read(owner, lambda view: view.records.find_echoes(wanted)) if wanted else set()
-        return frozenset(index for index, one in enumerate(prints) if one & held)
-
-    def _commit(self, tx: Tx, agent: str, found: Extraction, echoes: frozenset[int], ids: Sequence[str]) -> Learned:
+    def _commit(self, tx: Tx, reading: _Reading, found: _Found, ids: Sequence[str]) -> Learned:
+        session = tx.find_session(reading.session.address, reading.session.number)
+        if session is None or session.deleted_at is not None or session.learned_seq != reading.session.learned_seq:
+            return Learned()  # deleted, or another run was faster
         now = self.clock.now()
         by = Attribution(self.extractor.name, now, "extracted from messages")
-        fresh = [proposal for index, proposal in enumerate(found.proposals) if index not in echoes]
         origin = Origin("shadow_extraction", "user", now, self.clock.new_id, is_single_valued, closings_max=CLOSE_MIN)
-        supply = list(ids)
-        done = commit_in(tx, fresh, origin, by, [supply.pop() for _ in range(2 * len(fresh))])
+        half = 2 * len(found.proposals)
+        asked = _in_confidence(reading)
+        secret = [reading.private or any(one.message in asked for one in proposal.evidence) for proposal in found.proposals]
+        outcomes: list[Outcome] = []
+        for is_secret in (False, True):
+            chosen = [index for index, told in enumerate(secret) if told is is_secret]
+            outcomes += commit_in(
+                tx,
+                Submission(
+                    [found.proposals[index] for index in chosen],
+                    replace(origin, visible_to=session.address.agent if is_secret else None),
+                    by,
+                    [ids[place] for index in chosen for place in (2 * index, 2 * index + 1)],
+                    [found.trusts[index] for index in chosen],
+                ),
+            ).outcomes
+        spare = iter(ids[half:])
         ledger = Ledger(tx, by)
-        for index in sorted(echoes):
+        for proposal, reason in found.refused:
             ledger.next_action()
-            proposal = found.proposals[index]
-            key = f"echo|{fingerprint(proposal.content)}"
-            ledger.put(_rejection(key, proposal, self.extractor.name, now), "reject")
-        kept = 0
+            reject(tx, ledger, next(spare), proposal, reason)
         for todo in found.todos:
             ledger.next_action()
-            if refusal(todo.content) is None:
-                commit_todo(ledger, tx, agent, todo, (supply.pop(), now, "shadow_extraction"))
-                kept += 1
-        return Learned(done.outcomes, kept, len(echoes))
+            commit_todo(ledger, tx, session.address.agent, todo, (next(spare), now, "shadow_extraction"))
+        tx.put_sessions([replace(session, learned_seq=reading.messages[-1].seq)])
+        return Learned(
+            tuple(outcomes), len(found.todos), found.echoes, len(found.refused), found.skipped, len(reading.messages)
+        )
 
-    def _ids(self, found: Extraction) -> list[str]:
-        return [self.clock.new_id() for _ in range(2 * len(found.proposals) + len(found.todos))]
+    def _ids(self, found: _Found) -> list[str]:
+        return [self.clock.new_id() for _ in range(2 * len(found.proposals) + len(found.todos) + len(found.refused))]
+
+
+def _in_confidence(reading: _Reading) -> set[str]:
+    """The messages in which the user asks to keep what they say between the two."""
+    return {message.id for message in reading.messages if message.role == "user" and CONFIDENTIAL.search(message.content)}
+
+
+def _promises(view: View, agent: str) -> list[Message]:
+    """The messages in which the agent was told what is still to be done: only who knows them understands that it is done."""
+    open_ones = view.records.list_(RecordQuery("todo", PROMISES_MAX, ("open", short(agent))))
+    cited = [one.message for record in open_ones for one in from_body(Todo, record.body).evidence[:1]]
+    found = view.find_messages([MessageId(name) for name in dict.fromkeys(cited)]) if cited else {}
+    return sorted(found.values(), key=lambda message: (message.session_number, message.seq))
 
 
 class _Dry(Exception):
@@ -206,14 +269,63 @@ class _Dry(Exception):
         self.learned = learned
 
 
-def around(text: str, place: int) -> list[str]:
+def _sorted_out(found: Extraction, messages: Sequence[Message]) -> _Found:
+    """Proposals that are of the right form and rest on the messages at hand; of the others, why they are not."""
+    by_id: dict[str, Message] = {message.id: message for message in messages}
+    proposals: list[Proposal] = []
+    trusts: list[Trust] = []
+    refused: list[tuple[Proposal, str]] = []
+    for proposal in found.proposals[:PROPOSALS_PER_RUN]:
+        try:
+            check_proposal(proposal)
+            trusts.append(_trust(proposal.evidence, by_id))
+            proposals.append(proposal)
+        except InvalidInput as error:
+            refused.append((_readable(proposal), str(error)))
+    todos = [todo for todo in found.todos[:PROPOSALS_PER_RUN] if _is_todo(todo, by_id)]
+    skipped = found.skipped if isinstance(found.skipped, int) else 0
+    return _Found(tuple(proposals), tuple(trusts), tuple(todos), tuple(refused), skipped=skipped)
+
+
+def _trust(evidence: Iterable[Evidence], messages: dict[str, Message]) -> Trust:
+    """What is derived is trusted no more than the least of its sources; without a source it is not looked at."""
+    cited = list(evidence)
+    if not cited:
+        raise InvalidInput("it rests on no message; an extractor names where something was said")
+    for one in cited:
+        held = messages.get(one.message)
+        if held is None or not 0 <= one.start < one.end <= len(held.content):
+            raise InvalidInput("it rests on words that are not in the messages it was shown")
+    return min((_TRUST_OF[messages[one.message].role] for one in cited), key=TRUSTS.index)
+
+
+def _is_todo(todo: object, messages: dict[str, Message]) -> bool:
+    if not isinstance(todo, TodoProposal):
+        return False
+    try:
+        check_todo(todo)
+        _trust(todo.evidence, messages)
+    except InvalidInput:
+        return False
+    return True
+
+
+def _readable(proposal: object) -> Proposal:
+    """What can be shown of something that is no proposal, so that it can be kept with the reason."""
+    content = getattr(proposal, "content", None)
+    shown = content[:500] if isinstance(content, str) and content.isprintable() else f"a {type(proposal).__name__}"
+    return Proposal("PROFILE", "fact", shown)
+
+
+def _prints(evidence: Iterable[Evidence], messages: Sequence[Message]) -> set[str]:
+    texts: dict[str, str] = {message.id: message.content for message in messages}
+    return {fingerprint(piece) for one in evidence for piece in _around(texts.get(one.message, ""), one.start)}
+
+
+def _around(text: str, place: int) -> list[str]:
     """The sentence and the line at a place of a text."""
     line_start = text.rfind("\n", 0, place) + 1
     line_end = text.find("\n", place)
     found = [text[line_start : len(text) if line_end < 0 else line_end]]
     found += [text[start:end] for start, end in sentence_spans(text) if start <= place < end]
     return found
-
-
-def _rejection(key: str, proposal: Proposal, by: str, now: datetime) -> Rejection:
-    return Rejection(key, proposal.content[:500], "it repeats what was put into a prompt", by, now, proposal.evidence)

@@ -18,6 +18,7 @@ from perdure.domain.journal import Attribution
 from perdure.domain.layers import Layers
 from perdure.domain.messages import Cursor, Message, MessageQuery, Session
 from perdure.domain.scope import Address, Owner
+from perdure.domain.text import Json
 from perdure.engine.assembling import PINNED_HEADING
 from perdure.engine.cutting import bounded, turn_starts, whole_turns
 from perdure.engine.upkeep import LESSONS
@@ -225,7 +226,7 @@ class Folding:
             text=written.summary.text,
             pinned=written.pinned,
             lessons=written.summary.lessons,
-            fields={},
+            fields=self._covered(tx, session, last_seq),
             summariser=written.summariser,
             fallback=False,
             made_at=now,
@@ -237,6 +238,14 @@ class Folding:
             tx.enqueue(lessons_job(digest, now), now=now, queue_max=self.queue_max)
         return digest
 
+    def _covered(self, view: View, session: Session, last_seq: int) -> dict[str, Json]:
+        """How many tokens are out of the working set, so that its size is known without reading it."""
+        after = Cursor(session.number, last_seq)
+        left = view.list_messages(MessageQuery(session.address, WORKING_READ_MAX, session.number, after=after))
+        if len(left) < session.messages - last_seq:
+            return {}
+        return {"tokens": session.tokens - sum(message.tokens for message in left)}
+
     def _session(self, where: Where) -> Session:
         return self.store.read(where.owner, lambda view: self._held(view, where))
 
@@ -245,6 +254,12 @@ class Folding:
         if session is None or session.deleted_at is not None:
             raise NotFound(f"there is no session number {where.number} at this address; it may have been deleted")
         return session
+
+
+def working_tokens(session: Session, fold: Digest | None) -> int:
+    """What the working set of a session costs, at most."""
+    covered = 0 if fold is None or session.boundary_seq == 0 else fold.fields.get("tokens", 0)
+    return session.tokens - (covered if isinstance(covered, int) else 0)
 
 
 def lessons_job(digest: Digest, due_at: datetime) -> NewJob:

@@ -5,31 +5,43 @@ It is the one use case that changes what is otherwise never changed. A second ru
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from perdure.domain.digests import SPINE_ADDRESS, SPINE_SESSION, Digest
 from perdure.domain.entities import parse_ref
-from perdure.domain.errors import InvalidInput, NotFound
 from perdure.domain.journal import Attribution
-from perdure.domain.memories import Statement, to_memory, to_statement
-from perdure.domain.messages import Cursor, Message, MessageQuery
-from perdure.domain.records import Record, RecordKind, RecordQuery
+from perdure.domain.memories import to_memory
+from perdure.domain.messages import Message
+from perdure.domain.records import Record
 from perdure.domain.scope import Address, MessageId, Owner, Scope
-from perdure.domain.things import Entity, from_body
+from perdure.domain.tally import reported_usage
+from perdure.domain.times import from_us
 from perdure.engine.indexing import short, terms_of
-from perdure.engine.redacting import FORGOTTEN, first_name, name_redactor, without_spans
+from perdure.engine.redacting import FORGOTTEN, Past, without_spans
 from perdure.engine.upkeep import TALLY, session_job
 from perdure.ports import rows
 from perdure.ports.clock import Clock
 from perdure.ports.records import to_record
+from perdure.ports.rewriting import renamed
 from perdure.ports.store import Store, Tx, View
-from perdure.services.ledger import find_entity
+from perdure.services.forget_choices import (
+    BLANK,
+    NAMED,
+    ROWS_MAX,
+    Choice,
+    Row,
+    Strike,
+    all_of,
+    entity_choice,
+    memory_choice,
+    messages_choice,
+)
 from perdure.services.lessons import LessonBook
+from perdure.services.sessions import lock_sessions
 from perdure.services.sweeping import JOBS_MAX
 from perdure.services.transcripts import Transcripts, place_of
 
-ROWS_MAX = 100_000
 Place = tuple[Address, int]
 
 
@@ -71,91 +83,36 @@ class Forgetting:
 
     def forget_entity(self, scope: Scope, ref: str) -> Forgotten:
         """A person, place, organisation or project: all that is known of it, and its name wherever it stands."""
-
-        def names_of(view: View) -> tuple[list[Entity], list[str]]:
-            entity = find_entity(view.records, str(parse_ref(ref)))
-            return ([], []) if entity is None else _names(view, entity)
-
-        entities, names = self.store.read(scope.owner, names_of)
-        if not entities:
-            return Forgotten()
-        refs = {entity.ref for entity in entities}
-        strike = name_redactor(names)
-
-        def choose(view: View) -> _Choice:
-            said = [one for one in _statements(view) if refs & {one.subject, *one.entities}]
-            doomed: set[Row] = {("entity", ref) for ref in refs} | {("statement", one.id) for one in said}
-            for record in _all(view, "memory"):
-                if refs & set(to_memory(record.body).entities[:1]):
-                    doomed.add(("memory", record.key))
-            for kind in LOOSE:
-                doomed |= {(kind, one.key) for one in _all(view, kind) if _mentions(one, strike)}
-            return _Choice(doomed, said)
-
-        return self._forget(scope.owner, choose, strike)
+        return self._forget(scope.owner, lambda view: entity_choice(view, str(parse_ref(ref))))
 
     def forget_memory(self, scope: Scope, key: str) -> Forgotten:
-        """One memory with its past, and the words of the messages that it came from."""
+        """One memory with its past, and the words of the messages that it came from.
 
-        def choose(view: View) -> _Choice:
-            held = view.records.find("memory", key)
-            if held is None or to_memory(held.body).visible_to not in (None, scope.address.agent):
-                return _Choice(set(), [])
-            found = view.records.list_(RecordQuery("statement", ROWS_MAX, ("memory", short(key))))
-            said = [to_statement(record.body) for record in found]
-            doomed: set[Row] = {("statement", one.id) for one in said}
-            return _Choice(doomed | {("memory", key)}, said)
-
-        return self._forget(scope.owner, choose, lambda text: text)
+        Statements that moved on into a fold, or to another name of its entity, are of it.
+        """
+        return self._forget(scope.owner, lambda view: memory_choice(view, key, scope.address.agent))
 
     def forget_messages(self, scope: Scope, first: str, last: str) -> Forgotten:
         """The words of a run of messages of this address, ends included, and what was learned from them alone."""
-
-        def choose(view: View) -> _Choice:
-            gone = {message.id for message in _run(view, scope.address, first, last)}
-            alone = [one for one in _statements(view) if one.evidence and {e.message for e in one.evidence} <= gone]
-            doomed: set[Row] = {("statement", one.id) for one in alone}
-            for kind in ("todo", "rejection"):
-                held = view.records.list_(RecordQuery(kind, ROWS_MAX))
-                doomed |= {(kind, one.key) for one in held if gone & set(_messages_of(one))}
-            return _Choice(doomed, alone, frozenset(gone))
-
-        return self._forget(scope.owner, choose, lambda text: text)
+        return self._forget(scope.owner, lambda view: messages_choice(view, scope.address, first, last))
 
     # -- how
 
-    def _forget(self, owner: Owner, choose: Callable[[View], _Choice], strike: Callable[[str], str]) -> Forgotten:
-        now = self.clock.now()
-        by = Attribution("user", now, "forget")
+    def _forget(self, owner: Owner, choose: Callable[[View], Choice]) -> Forgotten:
+        by = Attribution("user", self.clock.now(), "forget")
 
-        def work(tx: Tx) -> tuple[Forgotten, list[Place]]:
+        def work(tx: Tx) -> tuple[Forgotten, list[Place], Strike]:
+            # Sessions before the journal and records, as everywhere: any of them may turn out to tell of it.
+            held = tx.list_sessions(None, limit=ROWS_MAX)
+            lock_sessions(tx, ((one.address.agent, one.address.channel, one.number) for one in held))
             tx.records.lock()
             choice = choose(tx)
-            removed = _remove(tx, choice.doomed, by)
-            removed["memory"] = removed.get("memory", 0) + _remove_empty(tx, by)
-            touched, struck = _strike_messages(tx, choice)
-            changed = tx.rewrite(strike)
-            named = [rows.to_message((*row, "")) for row in changed["messages"]]
-            touched |= {(message.address, message.session_number) for message in named}
-            for row in changed["records"]:
-                record = to_record(row)
-                tx.records.retag(record.kind, record.key, terms_of(record.kind, record.body))
-            removed["digest"] = _drop_digests(tx, touched, strike, by)
-            if touched:
-                tx.records.remove_echoes()
-            for address, number in touched:
-                tx.enqueue(session_job(TALLY, address, number, now), now=now, queue_max=JOBS_MAX)
-            redacted = {table: len(found) for table, found in changed.items() if found}
-            redacted["messages"] = redacted.get("messages", 0) + struck
-            report = Forgotten(
-                {kind: count for kind, count in removed.items() if count},
-                {table: count for table, count in redacted.items() if count},
-                len(touched),
-                remaining=_remaining(tx, strike),
-            )
-            return report, sorted(touched, key=lambda place: (place[0].agent, place[0].channel, place[1]))
+            if choice.nothing:
+                return Forgotten(), [], choice.strike
+            report, touched = _carry_out(tx, choice, by)
+            return report, sorted(touched, key=lambda place: (place[0].agent, place[0].channel, place[1])), choice.strike
 
-        report, touched = self.store.write(owner, work)
+        report, touched, strike = self.store.write(owner, work)
         files = self._drop_transcripts(owner, touched)
         lessons = 0 if self.book is None else self.book.strike(owner, lambda line: strike(line) != line)
         self.store.purge()
@@ -169,108 +126,113 @@ class Forgetting:
         return sum(self.transcripts.remove(place_of(owner, session)) for session in sessions if session is not None)
 
 
-Row = tuple[RecordKind, str]
-LOOSE: tuple[RecordKind, ...] = ("suggestion", "rejection", "todo", "task")
+def _carry_out(tx: Tx, choice: Choice, by: Attribution) -> tuple[Forgotten, set[Place]]:
+    removed, blanked = _remove(tx, choice.doomed, choice.pasts, by)
+    removed["memory"] = removed.get("memory", 0) + _remove_empty(tx, choice.pasts, by)
+    struck = _strike_messages(tx, choice)
+    changed = tx.rewrite(choice.strike)
+    blanked += _settle_names(tx, changed["records"], choice, by)
+    messages = {message.id: message for message in struck}
+    messages |= {message.id: message for message in (rows.to_message((*row, "")) for row in changed["messages"])}
+    touched = {(message.address, message.session_number) for message in messages.values()}
+    removed["digest"] = _drop_digests(tx, touched, choice.strike, by)
+    if touched:
+        tx.records.remove_echoes()
+    for address, number in touched:
+        tx.enqueue(session_job(TALLY, address, number, by.at), now=by.at, queue_max=JOBS_MAX)
+    redacted = {table: len(found) for table, found in changed.items()}
+    redacted |= {"messages": len(messages), "operations": redacted["operations"] + blanked}
+    report = Forgotten(
+        {kind: count for kind, count in removed.items() if count},
+        {table: count for table, count in redacted.items() if count},
+        len(touched),
+        remaining=_remaining(tx, choice.strike),
+    )
+    return report, touched
 
 
-@dataclass(frozen=True, slots=True)
-class _Choice:
-    """What is to go: records, the statements whose words are struck out of their messages, and whole messages."""
-
-    doomed: set[Row]
-    said: list[Statement]
-    whole: frozenset[MessageId] = frozenset()
-
-
-def _names(view: View, entity: Entity) -> tuple[list[Entity], list[str]]:
-    """The entity with those merged into it, and every name they go by."""
-    everyone = [from_body(Entity, record.body) for record in _all(view, "entity")]
-    entities = [one for one in everyone if entity.ref in (one.ref, one.merged_into)]
-    names: set[str] = set()
-    for one in entities:
-        names |= {one.label, *(slug.partition(":")[2].replace("_", " ") for slug in (one.ref, *one.aliases))}
-    others = [one for one in everyone if one not in entities]
-    taken = {one.label for one in others} | {first_name(one.label) for one in others}
-    called = first_name(entity.label)
-    if entity.type == "person" and called is not None and called not in taken:
-        names.add(called)
-    return entities, sorted(names)
-
-
-def _all(view: View, kind: RecordKind) -> list[Record]:
-    return view.records.list_(RecordQuery(kind, ROWS_MAX))
-
-
-def _statements(view: View) -> list[Statement]:
-    return [to_statement(record.body) for record in _all(view, "statement")]
-
-
-def _mentions(record: Record, strike: Callable[[str], str]) -> bool:
-    text = rows.dump(dict(record.body))
-    return strike(text) != text
-
-
-def _messages_of(record: Record) -> list[str]:
-    evidence = record.body.get("evidence")
-    return [str(one["message"]) for one in evidence if isinstance(one, dict)] if isinstance(evidence, list) else []
-
-
-def _run(view: View, address: Address, first: str, last: str) -> list[Message]:
-    found = view.find_messages([MessageId(first), MessageId(last)])
-    places = []
-    for name in (first, last):
-        message = found.get(MessageId(name))
-        if message is None or message.address != address:
-            raise NotFound(f"no message {name!r:.80} at this address")
-        places.append(Cursor(message.session_number, message.seq))
-    low, high = places
-    if low > high:
-        raise InvalidInput("the first message comes after the last; swap them")
-    after, before = Cursor(low.session_number, low.seq - 1), Cursor(high.session_number, high.seq + 1)
-    return view.list_messages(MessageQuery(address, ROWS_MAX, after=after, before=before))
-
-
-def _remove(tx: Tx, doomed: set[Row], by: Attribution) -> dict[str, int]:
+def _remove(tx: Tx, doomed: Iterable[Row], pasts: Mapping[Row, Past], by: Attribution) -> tuple[dict[str, int], int]:
+    """Rows that are gone now, by kind, and how many operations were blanked of rows that had gone before."""
     removed: dict[str, int] = {}
+    blanked = 0
     for kind, key in sorted(doomed):
-        if tx.records.find(kind, key) is None:
-            continue
-        number = tx.records.remove(kind, key, by=by, action="forget")
-        tx.records.blank_operations(kind, key, name=f"forgotten:{number}")
-        removed[kind] = removed.get(kind, 0) + 1
+        if tx.records.find(kind, key) is not None:
+            number = tx.records.remove(kind, key, by=by, action="forget")
+            tx.records.blank_operations(kind, key, name=f"{BLANK}{number}")
+            removed[kind] = removed.get(kind, 0) + 1
+        elif (kind, key) in pasts:
+            blanked += tx.records.blank_operations(kind, key, name=f"{BLANK}{pasts[(kind, key)].newest}")
+    return removed, blanked
+
+
+def _remove_empty(tx: Tx, pasts: Mapping[Row, Past], by: Attribution) -> int:
+    """Remove memories that state nothing any more; what is left of the others does not refer to them."""
+    removed = 0
+    while True:
+        memories = [to_memory(record.body) for record in all_of(tx, "memory")]
+        held = {memory.record_key for memory in memories}
+        empty: list[Row] = [
+            ("memory", memory.record_key)
+            for memory in memories
+            if memory.folded_into not in held and tx.records.count("statement", ("memory", short(memory.record_key))) == 0
+        ]
+        if not empty:
+            break
+        removed += _remove(tx, empty, pasts, by)[0]["memory"]
+    for memory in memories:
+        into = memory.folded_into if memory.folded_into in held else None
+        loose = replace(memory, folds=tuple(key for key in memory.folds if key in held), folded_into=into)
+        if loose != memory:
+            record = Record("memory", memory.record_key, loose.body())
+            tx.records.put(record, terms_of("memory", record.body), by=by, action="forget")
     return removed
 
 
-def _remove_empty(tx: Tx, by: Attribution) -> int:
-    """Memories that state nothing any more."""
-    empty: set[Row] = set()
-    for record in _all(tx, "memory"):
-        folded = to_memory(record.body).folded_into is not None
-        if not folded and tx.records.count("statement", ("memory", short(record.key))) == 0:
-            empty.add(("memory", record.key))
-    return _remove(tx, empty, by).get("memory", 0)
+def _settle_names(tx: Tx, changed: Iterable[rows.AnyRow], choice: Choice, by: Attribution) -> int:
+    """Have records found by what they say now, and called so; how many operations of rows that had gone were blanked."""
+    for record in map(to_record, changed):
+        terms = terms_of(record.kind, record.body)
+        name = renamed(record.key, choice.strike) if record.kind in NAMED else record.key
+        if name == record.key:
+            tx.records.retag(record.kind, record.key, terms)
+            continue
+        _remove(tx, [(record.kind, record.key)], choice.pasts, by)
+        if tx.records.find(record.kind, name) is None:
+            tx.records.put(Record(record.kind, name, record.body), terms, by=by, action="forget")
+    gone = [row for row in choice.pasts if row[0] in NAMED and renamed(row[1], choice.strike) != row[1]]
+    return _remove(tx, gone, choice.pasts, by)[1]
 
 
-def _strike_messages(tx: Tx, choice: _Choice) -> tuple[set[Place], int]:
-    """Mask the spans that statements came from, and blank whole messages; the sessions concerned, and how many messages."""
+def _strike_messages(tx: Tx, choice: Choice) -> list[Message]:
+    """Mask the spans that statements came from, and blank whole messages; those that this changed."""
     spans: dict[MessageId, list[tuple[int, int]]] = {}
-    for statement in choice.said:
-        for one in statement.evidence:
-            spans.setdefault(MessageId(one.message), []).append((one.start, one.end))
+    for one in choice.said:
+        spans.setdefault(MessageId(one.message), []).append((one.start, one.end))
     held = tx.find_messages([*spans, *choice.whole]) if spans or choice.whole else {}
-    touched: set[Place] = set()
-    count = 0
+    struck = []
     for message in held.values():
-        whole = message.id in choice.whole
-        content = FORGOTTEN if whole else without_spans(message.content, spans[message.id])
-        if content != message.content:
-            tx.redact(replace(message, content=content, metadata={} if whole else message.metadata))
-            touched.add((message.address, message.session_number))
-            count += 1
-    return touched, count
+        if message.id in choice.whole:
+            changed = _blanked(message)
+        else:
+            changed = replace(message, content=without_spans(message.content, spans[message.id]))
+        if changed != message:
+            tx.redact(changed)
+            struck.append(changed)
+    return struck
 
 
-def _drop_digests(tx: Tx, touched: set[Place], strike: Callable[[str], str], by: Attribution) -> int:
+def _blanked(message: Message) -> Message:
+    # Tallies count what providers reported; these are numbers, and stay.
+    usage = dict(zip(("input_tokens", "output_tokens"), reported_usage(message), strict=True))
+    return replace(
+        message,
+        content=FORGOTTEN,
+        metadata={"usage": usage} if any(usage.values()) else {},
+        tool_calls=tuple(replace(call, arguments=None) for call in message.tool_calls),
+    )
+
+
+def _drop_digests(tx: Tx, touched: set[Place], strike: Strike, by: Attribution) -> int:
     """Whatever tells of these sessions, or names what is forgotten, goes and is made anew; the spine with it."""
     talk = tx.conversation
     count = 0
@@ -299,7 +261,12 @@ def _words(digest: Digest) -> str:
     return "\n".join((digest.text, *digest.pinned, *digest.lessons, rows.dump(dict(digest.fields))))
 
 
-def _remaining(view: View, strike: Callable[[str], str]) -> tuple[str, ...]:
+def _remaining(view: View, strike: Strike) -> tuple[str, ...]:
     """Names that callers chose themselves and that are not changed under their feet."""
-    found = view.series.list_series(after=None, limit=ROWS_MAX)
-    return tuple(f"series {one.name!r:.80}" for one in found if strike(one.name) != one.name)
+    ever = from_us(0)  # expired keys are still held
+    keys = view.state.list_keys(now=ever, prefix="", after=None, limit=ROWS_MAX)
+    series = view.series.list_series(after=None, limit=ROWS_MAX)
+    sessions = view.list_sessions(None, limit=ROWS_MAX)
+    named = [("state key", one.key) for one in keys] + [("series", one.name) for one in series]
+    named += sorted({("agent", one.address.agent) for one in sessions} | {("channel", one.address.channel) for one in sessions})
+    return tuple(f"{what} {name!r:.80}" for what, name in named if strike(name) != name)

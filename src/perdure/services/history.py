@@ -7,7 +7,7 @@ from datetime import datetime
 
 from perdure.domain.errors import InvalidInput, NotFound
 from perdure.domain.jobs import JOB_STATES, Job, JobState
-from perdure.domain.journal import Operation
+from perdure.domain.journal import Operation, is_for
 from perdure.domain.limits import Limits
 from perdure.domain.messages import Cursor, Message, MessageQuery, Session
 from perdure.domain.scope import ID_BYTES_MAX, MessageId, Scope, SessionId
@@ -68,7 +68,8 @@ class History:
     def journal(self, scope: Scope, *, limit: int, before: int | None = None) -> list[Operation]:
         rows = self.limits.page(limit)
         top = self.limits.before(before)
-        return self.store.read(scope.owner, lambda view: view.list_operations(limit=rows, before=top))
+        found = self.store.read(scope.owner, lambda view: view.list_operations(limit=rows, before=top))
+        return [operation for operation in found if is_for(operation, scope.address.agent)]
 
     def jobs(self, scope: Scope, state: JobState | None, *, limit: int) -> list[Job]:
         if state is not None and state not in JOB_STATES:

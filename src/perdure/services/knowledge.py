@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from perdure.domain.entities import parse_ref
+from perdure.domain.entities import parse_key, parse_ref
 from perdure.domain.errors import Conflict, InvalidInput, LimitExceeded, NotFound
-from perdure.domain.journal import Attribution, Operation
-from perdure.domain.knowledge import ENTITY_TYPES, FACT_TYPES, IMPORTANCE_MAX, MEMORY_TYPES, EntityName, Proposal
-from perdure.domain.limits import Limits
-from perdure.domain.memories import MemoryRecord, Statement, to_memory, to_statement
+from perdure.domain.journal import Attribution, Operation, is_for
+from perdure.domain.knowledge import ENTITY_TYPES, FACT_TYPES, IMPORTANCE_MAX, MEMORY_TYPES, EntityName, Evidence, Proposal
+from perdure.domain.limits import NUMBER_MAX, Limits
+from perdure.domain.memories import MemoryRecord, Statement, Trust, to_memory, to_statement
 from perdure.domain.records import Record, RecordQuery, Term, record_kind
 from perdure.domain.scope import Owner, Scope
 from perdure.domain.text import utf8_size
 from perdure.domain.things import Rejection, from_body
 from perdure.domain.times import check_instant
-from perdure.engine.committing import Committer, Origin, Outcome, closings_max
+from perdure.engine.committing import ATTRIBUTE, Committer, Origin, Outcome, closings_max
+from perdure.engine.hygiene import hides_something, holds_secret
 from perdure.engine.indexing import short
 from perdure.engine.predicates import is_single_valued
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store, Tx, View
-from perdure.services.ledger import Ledger
+from perdure.services.ledger import Ledger, find_entity
 
 FOUNDATION_MAX = 20
 REJECTIONS_MAX = 1_000
+WITHHELD = "(not kept: it may be a secret)"
 UNDO_ACTIONS_MAX = 1_000
 PROPOSALS_MAX = 1_000
 
@@ -82,13 +85,8 @@ class Knowledge:
         """Have proposals decided and stored, each as an action of its own. Those refused are kept with the reason."""
         if len(proposals) > PROPOSALS_MAX:
             raise LimitExceeded(f"{len(proposals)} proposals at once are more than {PROPOSALS_MAX}; hand them over in parts")
-        # Ids are made here: the work may run more than once, and must then meet its own rows.
         ids = [self.clock.new_id() for _ in range(2 * len(proposals))]
-
-        def work(tx: Tx) -> Committed:
-            return commit_in(tx, proposals, origin, by, ids)
-
-        return self.store.write(owner, work)
+        return self.store.write(owner, lambda tx: commit_in(tx, Submission(proposals, origin, by, ids)))
 
     def remember(self, scope: Scope, proposal: Proposal, *, source: str, pinned: bool, visible_to: str | None) -> Outcome:
         """Store what a person or program says is so. Its word closes what contradicts it."""
@@ -103,11 +101,11 @@ class Knowledge:
 
         def work(tx: Tx) -> Recalled:
             ledger = Ledger(tx, Attribution("user", now, why))
-            held = ledger.memory(key)
-            if held is None or not _visible(held, scope):
+            held = ledger.memory(_key_of(tx, scope, key))
+            if held is None:
                 raise NotFound(f"there is no memory {key!r:.120}; list them with `memories.list()`")
             ledger.put(replace(change(held), updated_at=now), why)
-            return _recalled(tx, held.record_key, None, None)
+            return _recalled(tx, held.record_key, now)
 
         return self.store.write(scope.owner, work)
 
@@ -119,14 +117,17 @@ class Knowledge:
         for name in ("as_of", "known_at"):
             if (moment := getattr(query, name)) is not None:
                 check_instant(moment, name)
-        term = _term(query)
+        if query.type is not None and query.type not in MEMORY_TYPES:
+            raise InvalidInput(f"`type` = {query.type!r:.40} is unknown; use one of {', '.join(MEMORY_TYPES)}")
+        now = self.clock.now()
 
         def work(view: View) -> list[Recalled]:
+            term = _term(view, query)
             found: list[Recalled] = []
             for record in _all_of(view, term):
                 memory = to_memory(record.body)
                 if _wanted(memory, query) and _visible(memory, scope):
-                    recalled = _recalled(view, record.key, query.as_of, query.known_at)
+                    recalled = _recalled(view, record.key, now, as_of=query.as_of, known_at=query.known_at)
                     if recalled.statements:
                         found.append(recalled)
             found.sort(key=lambda one: one.memory.updated_at, reverse=True)
@@ -135,11 +136,11 @@ class Knowledge:
         return self.store.read(scope.owner, work)
 
     def get(self, scope: Scope, key: str) -> Recalled:
+        now = self.clock.now()
+
         def work(view: View) -> Recalled:
-            held = view.records.find("memory", key)
-            if held is None or not _visible(to_memory(held.body), scope):
-                raise NotFound(f"there is no memory {key!r:.120}; list them with `memories.list()`")
-            return _recalled(view, key, None, None)
+            found = _key_of(view, scope, key)
+            return _recalled(view, found, now)
 
         return self.store.read(scope.owner, work)
 
@@ -147,10 +148,8 @@ class Knowledge:
         """All statements of a memory and of what took their place or had it, oldest first."""
 
         def work(view: View) -> list[Statement]:
-            held = view.records.find("memory", key)
-            if held is None or not _visible(to_memory(held.body), scope):
-                raise NotFound(f"there is no memory {key!r:.120}; list them with `memories.list()`")
-            found = {one.id: one for one in _statements(view, ("memory", key))}
+            name = _key_of(view, scope, key)
+            found = {one.id: one for one in _statements(view, ("memory", name))}
             # What superseded a statement may stand in another memory: Austin's story goes on in Seattle's.
             for one in list(found.values()):
                 if one.attribute is not None:
@@ -180,6 +179,8 @@ class Knowledge:
 
         `Conflict` if later actions changed the same rows, unless `cascade`, which takes those back first.
         """
+        if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= NUMBER_MAX:
+            raise InvalidInput(f"`operation` = {number!r:.40} must be the number of an operation; the journal lists them")
         now = self.clock.now()
 
         def work(tx: Tx) -> int:
@@ -193,7 +194,7 @@ class Knowledge:
 
         return self.store.write(owner, work)
 
-    def diff(self, owner: Owner, start: datetime, end: datetime) -> list[Operation]:
+    def diff(self, scope: Scope, start: datetime, end: datetime) -> list[Operation]:
         """What changed between two moments, one entry per row: what it was before the first change and after the last."""
         check_instant(start, "start")
         check_instant(end, "end")
@@ -212,33 +213,53 @@ class Knowledge:
                 before = page[-1].seq
                 if page[-1].at < start:
                     break
-            changed = [one for one in net.values() if one.before != one.after]
+            changed = [one for one in net.values() if one.before != one.after and is_for(one, scope.address.agent)]
             return sorted(changed, key=lambda one: one.seq)
 
-        return self.store.read(owner, work)
+        return self.store.read(scope.owner, work)
 
 
-def commit_in(tx: Tx, proposals: Sequence[Proposal], origin: Origin, by: Attribution, ids: Sequence[str]) -> Committed:
-    """Commit proposals inside a transaction. `ids` are two for each proposal, made beforehand."""
-    ledger = Ledger(tx, by)
-    supply = iter(ids)
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """Proposals with what committing them takes."""
+
+    proposals: Sequence[Proposal]
+    origin: Origin
+    by: Attribution
+    ids: Sequence[str]
+    """Two for each proposal, made beforehand: the work may run more than once, and must then meet its own rows."""
+    trusts: Sequence[Trust | None] = ()
+    """The trust of each one's own sources, where that is another than the origin's."""
+
+
+def commit_in(tx: Tx, given: Submission) -> Committed:
+    """Commit proposals inside a transaction."""
+    ledger = Ledger(tx, given.by)
+    ledger.visible_to = given.origin.visible_to
+    supply = iter(given.ids)
+    origin = replace(given.origin, new_id=lambda: next(supply))
     if origin.closings_max is not None:
         origin = replace(origin, closings_max=closings_max(tx.records.count("statement", ("state", "current"))))
-    committer = Committer(ledger, replace(origin, new_id=lambda: next(supply)))
+    committer = Committer(ledger, origin)
     actions: list[int | None] = []
-    for proposal in proposals:
+    for index, proposal in enumerate(given.proposals):
         ledger.next_action()
-        outcome = committer.commit(proposal)
+        outcome = committer.commit(proposal, given.trusts[index] if given.trusts else None)
         if outcome.verdict == "refused":
-            key = next(supply)
-            ledger.put(
-                Rejection(key, proposal.content[:500], outcome.reason or "", by.actor, by.at, proposal.evidence), "reject"
-            )
+            reject(tx, ledger, next(supply), proposal, outcome.reason or "")
         elif outcome.statement is not None:
             ledger.seen_together(outcome.statement.entities)
         actions.append(ledger.action)
     _bound_rejections(tx, ledger)
     return Committed(tuple(committer.outcomes), tuple(actions))
+
+
+def reject(tx: Tx, ledger: Ledger, key: str, proposal: Proposal, reason: str) -> None:
+    """Keep a proposal that was not taken over, once; what may be a secret is not kept with it."""
+    shown = WITHHELD if holds_secret(proposal.content) or hides_something(proposal.content) else proposal.content[:500]
+    made = Rejection(key, shown, reason, ledger.actor, ledger.at, proposal.evidence)
+    if not tx.records.list_(RecordQuery("rejection", 1, ("told", short(made.told)))):
+        ledger.put(made, "reject")
 
 
 def _bound_rejections(tx: Tx, ledger: Ledger) -> None:
@@ -252,31 +273,67 @@ def _bound_rejections(tx: Tx, ledger: Ledger) -> None:
 
 
 def check_proposal(proposal: Proposal) -> Proposal:
-    """`proposal` if its fields are of the kinds there are."""
+    """`proposal` if its fields are of the kinds there are. Whatever the annotations say: it may be anybody's."""
+    if not isinstance(proposal, Proposal):
+        raise InvalidInput(f"a proposal is a `{type(proposal).__name__}`; give `Proposal` values")
     if proposal.type not in MEMORY_TYPES:
         raise InvalidInput(f"`type` = {proposal.type!r:.40} cannot be written; use one of {', '.join(MEMORY_TYPES)}")
     if proposal.fact_type not in FACT_TYPES:
         raise InvalidInput(f"`fact_type` = {proposal.fact_type!r:.40} is unknown; use one of {', '.join(FACT_TYPES)}")
-    utf8_size(proposal.content, "`content`")
+    _check_words(proposal)
+    _check_numbers(proposal)
+    for name, kind in (("entities", EntityName), ("evidence", Evidence)):
+        items: object = getattr(proposal, name)
+        if not isinstance(items, tuple | list) or not all(isinstance(item, kind) for item in items):
+            raise InvalidInput(f"`{name}` of a proposal must be a list of `{kind.__name__}` values")
+    for entity in (*proposal.entities, *(() if proposal.subject is None else (proposal.subject,))):
+        if not isinstance(entity, EntityName) or entity.type not in ENTITY_TYPES:
+            raise InvalidInput(f"entity {entity!r:.80} is none; use `EntityName` with one of {', '.join(ENTITY_TYPES)}")
+        _text(entity.label, "label")
+    return proposal
+
+
+def _check_words(proposal: Proposal) -> None:
+    for name in ("content", "attribute", "value", "time_words"):
+        text = getattr(proposal, name)
+        if (text is not None or name == "content") and "\0" in _text(text, name):
+            raise InvalidInput(f"`{name}` contains NUL, which no store keeps; remove it")
+    if proposal.attribute is not None and not ATTRIBUTE.fullmatch(proposal.attribute):
+        raise InvalidInput(
+            f"`attribute` = {proposal.attribute!r:.60} must be a name of small letters, digits and underscores, at most 60"
+        )
+
+
+def _check_numbers(proposal: Proposal) -> None:
     if isinstance(proposal.importance, bool) or proposal.importance not in range(IMPORTANCE_MAX + 1):
         raise InvalidInput(f"`importance` = {proposal.importance!r:.40} must be a whole number from 0 to {IMPORTANCE_MAX}")
-    if isinstance(proposal.confidence, bool) or not isinstance(proposal.confidence, int | float):
-        raise InvalidInput(f"`confidence` = {proposal.confidence!r:.40} must be a number from 0 to 1")
-    if not 0 <= proposal.confidence <= 1:
-        raise InvalidInput(f"`confidence` = {proposal.confidence!r:.40} must be a number from 0 to 1")
+    confidence: object = proposal.confidence
+    if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0 <= confidence <= 1:
+        raise InvalidInput(f"`confidence` = {confidence!r:.40} must be a number from 0 to 1")
     if proposal.valid_from is not None:
         check_instant(proposal.valid_from, "valid_from")
-    return proposal
+    for name in ("ended", "corrects"):
+        if not isinstance(getattr(proposal, name), bool):
+            raise InvalidInput(f"`{name}` = {getattr(proposal, name)!r:.40} must be True or False")
+
+
+def _text(value: object, name: str) -> str:
+    if not isinstance(value, str):
+        raise InvalidInput(f"`{name}` = {value!r:.40} must be a text")
+    utf8_size(value, f"`{name}`")
+    return value
 
 
 def entity_names(refs: Iterable[str | EntityName]) -> tuple[EntityName, ...]:
     """Entities as callers give them: values, or texts such as `person:John Doe`."""
+    if isinstance(refs, str) or not hasattr(refs, "__iter__"):
+        raise InvalidInput(f'`entities` = {refs!r:.80} must be a list, such as ["person:John Doe"]')
     found = []
     for ref in refs:
         if isinstance(ref, EntityName):
             found.append(ref)
             continue
-        parsed = parse_ref(ref)
+        parsed = parse_ref(_text(ref, "entity"))
         if parsed.type is None:
             raise InvalidInput(f"entity {ref!r:.80} has no type; write it like `person:John Doe` ({', '.join(ENTITY_TYPES)})")
         found.append(EntityName(parsed.type, ref.split(":", 1)[1].strip()))
@@ -294,11 +351,7 @@ def _to_undo(tx: Tx, number: int, *, cascade: bool) -> list[Operation]:
     actions = {first[0].batch}
     while True:
         operations = [one for action in actions for one in tx.records.operations_in(action)]
-        later = set()
-        for operation in operations:
-            for other in tx.records.operations_of(operation.kind, operation.key, limit=UNDO_ACTIONS_MAX):
-                if other.seq > operation.seq and other.batch not in actions:
-                    later.add(other.batch)
+        later = {action for operation in operations for action in _built_on(tx, operation)} - actions
         if not later:
             return sorted(operations, key=lambda one: -one.seq)
         if not cascade:
@@ -307,6 +360,36 @@ def _to_undo(tx: Tx, number: int, *, cascade: bool) -> list[Operation]:
         actions |= later
         if len(actions) > UNDO_ACTIONS_MAX:
             raise LimitExceeded(f"undoing operation {number} would take back more than {UNDO_ACTIONS_MAX} actions")
+
+
+def _built_on(tx: Tx, operation: Operation) -> Iterator[int]:
+    """The later actions that would lose their ground with an operation."""
+    for other in tx.records.operations_of(operation.kind, operation.key, limit=UNDO_ACTIONS_MAX):
+        if other.seq > operation.seq:
+            yield other.batch
+    yield from (action for action in _standing_on(tx, operation) if action > operation.batch)
+
+
+def _standing_on(tx: Tx, operation: Operation) -> Iterator[int]:
+    """The actions that made rows which need what an operation left."""
+    if operation.before is None and operation.kind in ("memory", "entity"):
+        # It made a row that others may stand on by now.
+        for record in tx.records.list_(RecordQuery("statement", UNDO_ACTIONS_MAX, (operation.kind, short(operation.key)))):
+            yield _made_by(tx, record)
+    if operation.kind == "statement" and isinstance(operation.before, Mapping):
+        before = to_statement(operation.before)
+        name = next((value for field, value in before.terms() if field == "slot"), None)
+        if name is not None and is_single_valued(before.attribute):
+            # It would be current again: whatever fills its slot meanwhile has to go first.
+            for record in tx.records.list_(RecordQuery("statement", UNDO_ACTIONS_MAX, ("slot", short(name)))):
+                if record.key != operation.key:
+                    yield _made_by(tx, record)
+
+
+def _made_by(tx: Tx, record: Record) -> int:
+    """The action that made a row, or the one that brought it back."""
+    operations = tx.records.operations_of(record.kind, record.key, limit=UNDO_ACTIONS_MAX)
+    return next((one.batch for one in operations if one.before is None), operations[-1].batch)
 
 
 def _restore(tx: Tx, ledger: Ledger, operation: Operation) -> None:
@@ -322,13 +405,28 @@ def _restore(tx: Tx, ledger: Ledger, operation: Operation) -> None:
 # -- reading rows
 
 
+def _key_of(view: View, scope: Scope, key: str) -> str:
+    """The record key of a memory that the agent may see, also if its reference is written with its type."""
+    utf8_size(key, "a memory's key")
+    names = [key]
+    with suppress(InvalidInput):
+        names.append(str(parse_key(key)))
+    for name in names:
+        held = view.records.find("memory", name)
+        if held is not None and _visible(to_memory(held.body), scope):
+            return name
+    raise NotFound(f"there is no memory {key!r:.120}; list them with `memories.list()`")
+
+
 def _visible(memory: MemoryRecord, scope: Scope) -> bool:
     return memory.visible_to in (None, scope.address.agent)
 
 
-def _term(query: MemoryQuery) -> Term | None:
+def _term(view: View, query: MemoryQuery) -> Term | None:
     if query.entity is not None:
-        return ("entity", short(str(parse_ref(query.entity))))
+        ref = str(parse_ref(query.entity))
+        meant = find_entity(view.records, ref)
+        return ("entity", short(ref if meant is None else meant.ref))
     if query.pinned:
         return ("pinned", "yes")
     if query.type is not None:
@@ -356,19 +454,17 @@ def _statements(view: View, term: Term) -> list[Statement]:
     return [to_statement(record.body) for record in found]
 
 
-def _recalled(view: View, key: str, as_of: datetime | None, known_at: datetime | None) -> Recalled:
+def _recalled(
+    view: View, key: str, now: datetime, *, as_of: datetime | None = None, known_at: datetime | None = None
+) -> Recalled:
+    """A memory with what of it holds at a moment; without one, now."""
     held = view.records.find("memory", key)
     if held is None:
         raise NotFound(f"there is no memory {key!r:.120}")
     if as_of is None and known_at is None:
-        found = _statements(view, ("current", key))
+        found = [one for one in _statements(view, ("current", key)) if one.holds_at(now)]
     else:
-        found = _statements(view, ("memory", key))
-        if as_of is not None:
-            found = [one for one in found if one.holds_at(as_of, known_at)]
-        elif known_at is not None:
-            found = [
-                one for one in found if one.holds_at(max(known_at, one.valid_from), known_at) and one.recorded_at <= known_at
-            ]
+        moment = as_of or known_at or now
+        found = [one for one in _statements(view, ("memory", key)) if one.holds_at(moment, known_at)]
     ordered = sorted(found, key=lambda one: (one.recorded_at, one.id))
     return Recalled(to_memory(held.body), tuple(ordered))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
 from perdure.domain.entities import entity_ref
@@ -52,6 +53,8 @@ class Ledger:
         self._records.lock()
         self._by = by
         self._batch: int | None = None
+        self.visible_to: str | None = None
+        """The one agent that what is said here is for."""
         self.writes = 0
 
     # -- actions
@@ -61,6 +64,16 @@ class Ledger:
         self._batch = None
         if why is not None:
             self._by = replace(self._by, why=why)
+
+    @property
+    def actor(self) -> str:
+        """Who changes something here."""
+        return self._by.actor
+
+    @property
+    def at(self) -> datetime:
+        """When."""
+        return self._by.at
 
     @property
     def action(self) -> int | None:
@@ -101,6 +114,12 @@ class Ledger:
     def in_slot(self, name: str) -> Sequence[Statement]:
         return self._statements(("slot", name))
 
+    def slot_history(self, name: str) -> Sequence[Statement]:
+        return [*self._statements(("past_slot", name)), *self._statements(("slot", name))]
+
+    def citing(self, message: str) -> Sequence[Statement]:
+        return self._statements(("message", message))
+
     def all_statements(self, memory: str) -> Sequence[Statement]:
         """Those of a memory, past ones too."""
         return self._statements(("memory", memory))
@@ -132,7 +151,11 @@ class Ledger:
         """The entity a name means: itself, by an alias, or by a spelling that is certainly the same; else a new one."""
         ref = entity_ref(name.type, name.label)
         held = find_entity(self._records, ref)
-        return held.ref if held is not None else self._new_entity(name, ref)
+        if held is None:
+            return self._new_entity(name, ref)
+        if held.visible_to is not None and self.visible_to is None:
+            self.put(replace(held, visible_to=None), "show")  # now everybody has heard of it
+        return held.ref
 
     def _new_entity(self, name: EntityName, ref: str) -> str:
         known = {EntityName(one.type, one.label): one for one in self.entities(name.type)}
@@ -141,7 +164,7 @@ class Ledger:
         if certain is not None:
             self.put(replace(certain, aliases=(*certain.aliases, ref)), "alias")
             return certain.ref
-        self.put(Entity(ref, name.type, name.label, self._by.at), "add")
+        self.put(Entity(ref, name.type, name.label, self._by.at, visible_to=self.visible_to), "add")
         for one in alike:
             self.suggest("merge", (known[one.name].ref, ref), "; ".join(one.likeness.evidence))
         return ref

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -104,9 +104,12 @@ class Sessions:
     def delete_in(self, tx: Tx, address: Address, session: str, now: datetime) -> int:
         """`delete` as part of a transaction."""
         by = Attribution("user", now, f"session {session!r:.80} deleted")
-        tx.latest_session(address)  # locked first, as `append` does
+        # Sessions are locked before the journal and the counters, and all of them in one order, as everywhere.
+        spines = tx.conversation.list_digests(SPINE_ADDRESS, SPINE_SESSION, "spine", limit=JOBS_MAX)
+        newest = tx.list_sessions(address, limit=1)
+        told = {(one.address.agent, one.address.channel, one.session_number) for spine in spines for one in spine.sources}
+        lock_sessions(tx, told | {(one.address.agent, one.address.channel, one.number) for one in newest})
         held = held_session(tx, address, session)
-        # Sessions are locked before the journal and the counters, as everywhere.
         void = self._void_spines(tx, held)
         nothing = replace(held, messages=0, tokens=0, turns=0, boundary_seq=0, spine_seq=0, learned_seq=0)
         tx.conversation.empty_session(replace(nothing, ended_at=held.last_at, deleted_at=now), by=by)
@@ -127,8 +130,7 @@ class Sessions:
         ]
         void = [spine for spine in spines if citing and spine.version >= min(citing)]
         places = {(one.address.agent, one.address.channel, one.session_number) for spine in void for one in spine.sources}
-        for agent, channel, number in sorted(places):
-            tx.find_session(Address(agent, channel), number)
+        lock_sessions(tx, places)
         return void
 
     def _renew_spine(self, tx: Tx, void: list[Digest], by: Attribution) -> None:
@@ -185,12 +187,13 @@ class Sessions:
         found = self.store.read(scope.owner, lambda view: view.conversation.find_agent_state(scope.address))
         return found if found is not None else AgentState(scope.address)
 
-    def configure(self, scope: Scope, *, profile: str | None, casual: bool | None) -> AgentState:
+    def configure(self, scope: Scope, *, profile: str | None, casual: bool | None, private: bool | None) -> AgentState:
         """Choose the layers of this address; None leaves a thing as it is."""
         if profile is not None:
             check_profile(profile)
-        if casual is not None and not isinstance(casual, bool):
-            raise InvalidInput(f"`casual` = {casual!r:.40} must be True or False")
+        for name, given in (("casual", casual), ("private", private)):
+            if given is not None and not isinstance(given, bool):
+                raise InvalidInput(f"`{name}` = {given!r:.40} must be True or False")
 
         def work(tx: Tx) -> AgentState:
             held = tx.conversation.find_agent_state(scope.address) or AgentState(scope.address)
@@ -198,8 +201,9 @@ class Sessions:
                 held,
                 profile=held.profile if profile is None else profile,
                 casual=held.casual if casual is None else casual,
+                private=held.private if private is None else private,
             )
-            tx.conversation.configure(scope.address, profile=chosen.profile, casual=chosen.casual)
+            tx.conversation.configure(scope.address, profile=chosen.profile, casual=chosen.casual, private=chosen.private)
             return chosen
 
         return self.store.write(scope.owner, work)
@@ -274,6 +278,12 @@ class Sessions:
         return self.store.read(
             owner, lambda view: view.conversation.find_digest(like.address, like.session_number, like.kind, version)
         )
+
+
+def lock_sessions(tx: Tx, places: Iterable[tuple[str, str, int]]) -> None:
+    """Lock sessions (agent, channel, number) in the one order that everybody uses: the newest of an address first."""
+    for agent, channel, number in sorted(places, key=lambda place: (place[0], place[1], -place[2])):
+        tx.find_session(Address(agent, channel), number)
 
 
 def held_session(view: View, address: Address, session: str | None) -> Session:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from perdure.domain.digests import SPINE_ADDRESS, SPINE_SESSION
+from perdure.domain.digests import SPINE_ADDRESS, SPINE_SESSION, Digest
 from perdure.domain.jobs import Job, NewJob
 from perdure.domain.layers import PROFILES, Layers, Policy
 from perdure.domain.messages import Session
@@ -17,7 +17,7 @@ from perdure.engine.upkeep import CURATE, EXTRACT, JUST_AFTER, SWEEP, TALLY, TRA
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store, Tx, View
 from perdure.services.digesting import covered, rolling_is_due, spine_is_due
-from perdure.services.folding import Folding, Where
+from perdure.services.folding import Folding, Where, working_tokens
 from perdure.services.work import Effect, Later
 
 OPEN_SESSIONS_MAX = 1_000
@@ -81,7 +81,7 @@ class Sweeping:
         if "periodic_flush" in policies and session.working:
             due = now if ended else next_slot(f"every:{self.layers.flush_every_s}", now)
             jobs.append(session_job("periodic_flush", address, number, due))
-        if "bounded_history" in policies and self._may_be_over(session):
+        if "bounded_history" in policies and self.is_over(session, talk.latest_digest(address, number, "fold")):
             jobs.append(session_job("bounded_history", address, number, now))
         if "rolling_digest" in policies and rolling_is_due(
             session, talk.latest_digest(address, number, "rolling"), self.layers
@@ -93,9 +93,10 @@ class Sweeping:
             jobs.append(session_job("spine", SPINE_ADDRESS, SPINE_SESSION, now))
         return jobs
 
-    def _may_be_over(self, session: Session) -> bool:
-        # The tokens of the working set are not known here, only those of the whole session.
-        return session.working > self.layers.history_messages_max or session.tokens > self.layers.history_tokens_max
+    def is_over(self, session: Session, fold: Digest | None) -> bool:
+        """Whether the working set of a session is over its bounds; `fold` is its newest."""
+        tokens = working_tokens(session, fold)
+        return session.working > self.layers.history_messages_max or tokens > self.layers.history_tokens_max
 
     # -- silence
 

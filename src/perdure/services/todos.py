@@ -4,26 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 
-from perdure.domain.errors import InvalidInput, NotFound
+from perdure.domain.errors import InvalidInput, LimitExceeded, NotFound
 from perdure.domain.journal import Attribution
-from perdure.domain.knowledge import TODO_KINDS, TodoKind, TodoProposal
+from perdure.domain.knowledge import TODO_KINDS, Evidence, TodoKind, TodoProposal
 from perdure.domain.limits import Limits
 from perdure.domain.records import RecordQuery
-from perdure.domain.scope import Scope
-from perdure.domain.text import utf8_size
+from perdure.domain.scope import ID_BYTES_MAX, Scope
+from perdure.domain.text import check_id, utf8_size
 from perdure.domain.things import TASK_STATES, AgentTask, TaskState, Todo, from_body
 from perdure.domain.times import check_instant
 from perdure.engine.hygiene import CONTENT_CHARS_MAX, refusal
 from perdure.engine.indexing import short
-from perdure.engine.scheduling import next_slot
+from perdure.engine.scheduling import is_repeat, next_slot
 from perdure.engine.todoing import completed, matching, told_again
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store, Tx, View
 from perdure.services.ledger import Ledger
 
 OPEN_MAX = 1_000
+DESCRIPTION_BYTES_MAX = 4_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,7 @@ class Todos:
         return self._change(scope, todo, "reopen", lambda held: replace(held, state="pending", ended_at=None))
 
     def _change(self, scope: Scope, key: str, action: str, change: Callable[[Todo], Todo]) -> Todo:
+        check_id(key, "todo", bytes_max=ID_BYTES_MAX)
         by = Attribution("user", self.clock.now(), action)
 
         def work(tx: Tx) -> Todo:
@@ -91,7 +93,8 @@ class Todos:
     # -- tasks of the agent itself
 
     def start_task(self, scope: Scope, description: str) -> AgentTask:
-        utf8_size(description, "`description`")
+        if utf8_size(description, "`description`") > DESCRIPTION_BYTES_MAX:
+            raise LimitExceeded(f"`description` has more than {DESCRIPTION_BYTES_MAX} bytes; say it in fewer words")
         if not description.strip():
             raise InvalidInput("`description` is empty; say what the agent is doing")
         now = self.clock.now()
@@ -101,6 +104,7 @@ class Todos:
         return task
 
     def update_task(self, scope: Scope, key: str, *, state: TaskState | None, progress: float | None) -> AgentTask:
+        check_id(key, "task", bytes_max=ID_BYTES_MAX)
         if state is not None and state not in TASK_STATES:
             raise InvalidInput(f"`state` = {state!r:.40} is unknown; use one of {', '.join(TASK_STATES)}")
         if progress is not None and (
@@ -138,10 +142,10 @@ class Todos:
 def commit_todo(ledger: Ledger, view: View, agent: str, proposal: TodoProposal, made: tuple[str, datetime, str]) -> Todo:
     """Store what a proposal says: a new todo, one told again, or one that is done. `made` is id, time and source."""
     key, now, source = made
+    if (seen := _seen(view, agent, proposal)) is not None:
+        return seen
     held = matching(proposal, _todos(view, "open", agent))
     if held is not None:
-        if proposal.evidence and set(proposal.evidence) <= set(held.evidence):
-            return held  # the same words, seen once more
         again = told_again(held, proposal)
         changed = completed(again, _said_at(proposal, now)) if proposal.done else again
         ledger.put(changed, "complete" if proposal.done else "mention")
@@ -166,17 +170,30 @@ def commit_todo(ledger: Ledger, view: View, agent: str, proposal: TodoProposal, 
     return todo
 
 
+def _seen(view: View, agent: str, proposal: TodoProposal) -> Todo | None:
+    """The todo that the same words of the same message have led to before, open or not."""
+    if not proposal.evidence:
+        return None
+    cited = view.records.list_(RecordQuery("todo", OPEN_MAX, ("message", short(proposal.evidence[-1].message))))
+    todos = [from_body(Todo, record.body) for record in cited]
+    return next((one for one in todos if one.agent == agent and set(proposal.evidence) <= set(one.evidence)), None)
+
+
 def check_todo(proposal: TodoProposal) -> None:
     if proposal.kind not in TODO_KINDS:
         raise InvalidInput(f"`kind` = {proposal.kind!r:.40} is unknown; use one of {', '.join(TODO_KINDS)}")
     utf8_size(proposal.content, "`content`")
+    evidence: object = proposal.evidence
+    if not isinstance(evidence, tuple | list) or not all(isinstance(one, Evidence) for one in evidence):
+        raise InvalidInput("`evidence` of a todo must be a list of `Evidence` values")
     reason = refusal(proposal.content)
     if reason is not None:
         raise InvalidInput(f"the todo's content {reason}; say it differently")
     if proposal.due_at is not None:
         check_instant(proposal.due_at, "due_at")
-    if proposal.recurrence is not None:
-        next_slot(proposal.recurrence, datetime(2026, 1, 1, tzinfo=UTC))
+    recurrence: object = proposal.recurrence
+    if recurrence is not None and not (isinstance(recurrence, str) and is_repeat(recurrence)):
+        raise InvalidInput(f"`recurrence` = {proposal.recurrence!r:.60} is no cron line such as `0 7 * * 1`")
 
 
 def _said_at(proposal: TodoProposal, now: datetime) -> datetime:

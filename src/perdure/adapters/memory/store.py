@@ -37,6 +37,7 @@ from perdure.domain.reports import Finding, StoreDescription, StoreFile
 from perdure.domain.scope import Address, MessageId, Owner, SessionId, ToolCallId
 from perdure.domain.tally import Tally
 from perdure.ports import rows
+from perdure.ports.rewriting import rewritten
 from perdure.ports.rows import TABLES, AnyRow
 from perdure.ports.store import Features, Row, Tx, View
 
@@ -194,7 +195,7 @@ class MemoryTx:
     def rewrite(self, change: Callable[[str], str]) -> dict[str, list[AnyRow]]:
         changed: dict[str, list[AnyRow]] = {}
         for table in TABLES:
-            found = [(row, rows.rewritten(table, row, change)) for row in self._held.of(table)]
+            found = [(row, rewritten(table, row, change)) for row in self._held.of(table)]
             changed[table] = [new for old, new in found if new != old]
             for row in changed[table]:
                 self._held.put(table, row)

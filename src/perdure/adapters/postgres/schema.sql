@@ -345,6 +345,7 @@ CREATE TABLE agent_states (
     last_text text COLLATE "C",
     profile text COLLATE "C",
     casual bigint NOT NULL CHECK (casual IN (0, 1)),
+    private bigint NOT NULL DEFAULT 0 CHECK (private IN (0, 1)),
     rolling_tried_us bigint,
     rolling_done_us bigint,
     rolling_error text COLLATE "C",

@@ -10,7 +10,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,9 +21,15 @@ import perdure
 from perdure import settings as settings_module
 from perdure.domain.errors import Corrupt, InvalidInput, PerdureError
 from perdure.domain.reports import ProcessReport
+from perdure.interfaces.cli import entity as entity_commands
+from perdure.interfaces.cli import learning
+from perdure.interfaces.cli import memory as memory_commands
 from perdure.interfaces.cli import series as series_commands
 from perdure.interfaces.cli import session as session_commands
 from perdure.interfaces.cli import state as state_commands
+from perdure.interfaces.cli import todo as todo_commands
+from perdure.interfaces.cli.asking import instant
+from perdure.interfaces.cli.forget import forget
 from perdure.interfaces.cli.output import Output, safe
 from perdure.interfaces.errors import DEGRADED, INTERRUPTED, as_json, exit_code
 
@@ -64,6 +69,12 @@ app.add_typer(jobs_app, name="jobs")
 app.add_typer(state_commands.app, name="state")
 app.add_typer(series_commands.app, name="series")
 app.add_typer(session_commands.app, name="session")
+app.add_typer(memory_commands.app, name="memory")
+app.add_typer(entity_commands.app, name="entity")
+app.add_typer(todo_commands.app, name="todo")
+app.add_typer(todo_commands.tasks_app, name="task")
+for command in (*learning.COMMANDS, forget):
+    app.command()(command)
 
 
 @dataclass(slots=True)
@@ -138,7 +149,7 @@ def append(
     out = ctx.obj.out
     text = sys.stdin.read() if content == "-" else content
     with ctx.obj.memory() as memory:
-        message = memory.append(role, text, id=id, at=_instant(at), session=session)
+        message = memory.append(role, text, id=id, at=None if at is None else instant(at, "--at"), session=session)
     again = " (already held)" if message.repeated else ""
     out.value(message, [f"{safe(message.id)}  session {safe(message.session)}  seq {message.seq}{again}"])
 
@@ -212,6 +223,7 @@ def journal(
             "at": [one.at.isoformat(timespec="seconds") for one in found],
             "by": [one.actor for one in found],
             "what": [f"{one.action} {one.kind}" for one in found],
+            "row": [one.key for one in found],
             "why": [one.why for one in found],
         },
         empty="nothing was changed yet",
@@ -390,15 +402,6 @@ def _without_password(setting: settings_module.Setting) -> settings_module.Setti
     shown = re.sub(r"(://[^/@:]*:).*@", r"\1***@", str(setting.value))
     shown = re.sub(r"(password=)[^&\s]*", r"\1***", shown)
     return settings_module.Setting(setting.name, shown, setting.source)
-
-
-def _instant(text: str | None) -> datetime | None:
-    if text is None:
-        return None
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError:
-        raise InvalidInput(f"`--at` = {text!r:.60} is no ISO 8601 time; write e.g. 2026-01-31T09:30:00+00:00") from None
 
 
 def run() -> None:

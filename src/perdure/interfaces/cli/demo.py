@@ -35,6 +35,8 @@ def run_demo(out: Output) -> None:
             ana = engine.memory(user="ana", agent="coach", channel="demo")
             _conversation(steps, ana)
             _jobs(steps, engine, ana)
+            _layers(steps, engine)
+            _knowledge(steps, engine)
             _series(steps, ana)
             _state(steps, ana)
             _isolation(steps, engine)
@@ -71,6 +73,39 @@ def _jobs(steps: _Steps, engine: perdure.Engine, ana: perdure.Memory) -> None:
     steps.show("They derived counts from the log", messages=counts.messages, by_role=counts.by_role, by_tool=counts.by_tool)
     operation = ana.journal()[0]
     steps.show("Every derived change is in the journal", operation=operation.seq, by=operation.actor, why=operation.why)
+
+
+def _layers(steps: _Steps, engine: perdure.Engine) -> None:
+    ana = engine.memory(user="ana", agent="builder", channel="demo")
+    ana.append("user", "Never deploy on a Friday. The ticket is OPS-2231.")
+    ana.append("assistant", "Understood.")
+    for number in range(1, 40):
+        ana.append("user", f"What does step {number} do?")
+        ana.append("assistant", f"Step {number} copies the files of part {number}.")
+    context = ana.context()
+    [fold] = ana.conversation.digests("fold")
+    steps.show(
+        "A long conversation is folded: what the agent sees stays small",
+        messages=ana.sessions()[0].messages,
+        shown=len(context.messages),
+        tokens=context.tokens,
+    )
+    kept = all(words in context.text for words in ("Never deploy on a Friday.", "OPS-2231"))
+    reached = sum(1 for _ in ana.conversation.expand(fold))
+    steps.show("Rules and ids are kept word for word, and nothing is lost", kept=kept, expandable=reached)
+
+
+def _knowledge(steps: _Steps, engine: perdure.Engine) -> None:
+    ana = engine.memory(user="ana", agent="friend", channel="demo")
+    ana.append("user", "I live in Austin. My sister Maria lives in Lisbon.")
+    ana.append("user", "Actually, I moved to Seattle. I'll call Maria by Friday.")
+    learned = ana.extract()
+    now_true = [memory.content for memory in ana.memories.list("PROFILE")]
+    steps.show("What was said is learned, with its sources", statements=len(learned.outcomes), profile=now_true)
+    past = [statement.content for statement in ana.memories.history("profile|place|seattle|fact")]
+    steps.show("What is no longer true is closed, not lost", history=past, todos=[todo.content for todo in ana.todos.list()])
+    gone = ana.forget(entity="person:Maria")
+    steps.show("Forgetting takes a name out of everything", redacted=gone.redacted, message=ana.messages()[0].content)
 
 
 def _series(steps: _Steps, ana: perdure.Memory) -> None:

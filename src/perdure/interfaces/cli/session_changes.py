@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -11,6 +10,7 @@ import typer
 from perdure.domain.digests import Digest
 from perdure.domain.errors import InvalidInput
 from perdure.domain.messages import Session
+from perdure.interfaces.cli.asking import ask
 from perdure.interfaces.cli.finding import SESSION_LAYERS, Which, find_session, session_fields
 from perdure.interfaces.cli.output import Output, safe
 from perdure.interfaces.cli.rendering import agent_state_lines, covered, local
@@ -103,7 +103,7 @@ def delete(
         goes = f"{held.messages} messages; versions of layers: {versions}"
         if not dry_run:
             if not yes:
-                _ask(out, f"this deletes {goes}")
+                ask(out, f"this deletes {goes}")
             held_messages = memory.conversation.delete(session)
     if dry_run:
         out.value({"session": session, "deleted": False, "messages": held.messages, "layers": layers}, [f"would go: {goes}"])
@@ -136,12 +136,3 @@ def _folded_lines(made: Sequence[Digest], held: Session, reason: str) -> list[st
         return [f"nothing to fold: {reason}"]
     lines = [f"fold {one.version} by {safe(one.summariser)} stands for {covered(one)}" for one in made]
     return [*lines, f"{held.working} messages are in the working set"]
-
-
-def _ask(out: Output, what: str) -> None:
-    """Go on only if a person says so."""
-    if out.as_json or not sys.stdin.isatty():
-        raise InvalidInput(f"{what}; add `--yes` to do it")
-    if not typer.confirm(f"{what}. Go on?", err=True):
-        out.note("nothing was deleted")
-        raise typer.Abort

@@ -15,6 +15,7 @@ from perdure.testing.contract.digests import DigestContract
 from perdure.testing.contract.jobs import JobContract
 from perdure.testing.contract.journal import JournalContract
 from perdure.testing.contract.log import LogContract
+from perdure.testing.contract.records import RecordContract
 from perdure.testing.contract.series import SeriesContract
 from perdure.testing.contract.state import StateContract
 from perdure.testing.contract.transactions import TransactionContract
@@ -32,6 +33,7 @@ class StoreContract(
     JournalContract,
     StateContract,
     SeriesContract,
+    RecordContract,
     WholeStoreContract,
 ):
     """Everything a store promises."""

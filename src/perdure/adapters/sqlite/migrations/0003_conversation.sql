@@ -18,6 +18,7 @@ CREATE TABLE agent_states (
     last_text TEXT,
     profile TEXT,
     casual INTEGER NOT NULL CHECK (casual IN (0, 1)),
+    private INTEGER NOT NULL DEFAULT 0 CHECK (private IN (0, 1)),
     rolling_tried_us INTEGER,
     rolling_done_us INTEGER,
     rolling_error TEXT,

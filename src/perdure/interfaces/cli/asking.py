@@ -1,0 +1,79 @@
+"""What several commands ask for in the same way: a choice, an instant, many options at once, and a person's yes."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from dataclasses import fields
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeVar, get_type_hints
+
+import typer
+
+from perdure.domain.errors import InvalidInput, NotFound
+from perdure.interfaces.cli.output import Output
+
+T = TypeVar("T", bound=str)
+
+
+def chosen(text: str, allowed: tuple[T, ...], name: str) -> T:
+    """`text` as one of the words there are, in whichever case it was written."""
+    for one in allowed:
+        if one.casefold() == text.casefold():
+            return one
+    raise InvalidInput(f"`{name}` = {text!r:.40} is unknown; use one of {', '.join(allowed)}")
+
+
+def instant(text: str, name: str) -> datetime:
+    """An instant in ISO 8601. That it has a zone is checked where it is used."""
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidInput(f"`{name}` = {text!r:.60} is no ISO 8601 time; write e.g. 2026-01-31T09:30:00+00:00") from None
+
+
+def read_text(file: str) -> str:
+    """The text of a file, or of stdin for `-`."""
+    try:
+        return sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise NotFound(f"{file} does not exist; check the name") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{file} cannot be read as text in UTF-8 ({type(error).__name__}); check what it is") from None
+
+
+def ask(out: Output, what: str) -> None:
+    """Go on only if a person says so."""
+    if out.as_json or not sys.stdin.isatty():
+        raise InvalidInput(f"{what}; add `--yes` to do it")
+    if not typer.confirm(f"{what}. Go on?", err=True):
+        out.note("nothing was deleted")
+        raise typer.Abort
+
+
+def taking(kind: type[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make each field of a dataclass an option of a command, which is handed them as one value, its last argument."""
+
+    def wrap(command: Callable[..., None]) -> Callable[..., None]:
+        names = [one.name for one in fields(kind)]
+
+        def run(**given: Any) -> None:
+            value = kind(**{name: given.pop(name) for name in names})
+            command(*(given[one.name] for one in kept), value)
+
+        own = inspect.signature(command)
+        kept = list(own.parameters.values())[:-1]
+        hints = get_type_hints(kind, include_extras=True)
+        options = [
+            inspect.Parameter(one.name, inspect.Parameter.KEYWORD_ONLY, default=one.default, annotation=hints[one.name])
+            for one in fields(kind)
+        ]
+        hinted = get_type_hints(command, include_extras=True)
+        run.__signature__ = own.replace(parameters=[*kept, *options])  # type: ignore[attr-defined]
+        run.__annotations__ = {one.name: hinted[one.name] for one in kept} | hints
+        run.__name__, run.__doc__ = command.__name__, command.__doc__
+        return run
+
+    return wrap

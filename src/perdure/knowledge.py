@@ -1,0 +1,40 @@
+"""The values of knowledge, for those who write an extractor of their own or read what `remember` and `extract` answer.
+
+>>> from perdure.knowledge import Extraction, ExtractionRequest
+>>> class Silent:
+...     name = "silent/1"
+...     def extract(self, request: ExtractionRequest) -> Extraction:
+...         return Extraction()
+"""
+
+from perdure.domain.knowledge import EntityName, Evidence, Extraction, ExtractionRequest, Proposal, TodoProposal
+from perdure.domain.memories import MemoryRecord, Statement
+from perdure.domain.things import AgentTask, Entity, Rejection, Suggestion, Todo
+from perdure.engine.committing import Outcome
+from perdure.services.auditing import AuditReport
+from perdure.services.curating import Curation
+from perdure.services.extracting import Learned
+from perdure.services.forgetting import Forgotten
+from perdure.services.knowledge import Recalled
+
+__all__ = [
+    "AgentTask",
+    "AuditReport",
+    "Curation",
+    "Entity",
+    "EntityName",
+    "Evidence",
+    "Extraction",
+    "ExtractionRequest",
+    "Forgotten",
+    "Learned",
+    "MemoryRecord",
+    "Outcome",
+    "Proposal",
+    "Recalled",
+    "Rejection",
+    "Statement",
+    "Suggestion",
+    "Todo",
+    "TodoProposal",
+]

@@ -1,0 +1,121 @@
+"""Which texts of a stored row are words that forgetting may strike out, and which are names that the row is found by."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import partial
+
+from perdure.domain.records import record_kind
+from perdure.domain.text import Json
+from perdure.ports.rows import TABLES, AnyRow, dump
+
+Change = Callable[[str], str]
+
+# Texts by which rows are found or told apart: they are names, and stay.
+_NAMES = {
+    "messages": {"id", "role", "tool_call_id"},
+    "sessions": {"session"},
+    "tool_calls": {"name"},
+    "jobs": {"state", "worker", "repeat"},
+    "operations": {"actor", "action", "kind", "key"},
+    "tallies": {"body"},
+    "state_revisions": {"request"},
+    "series": {"spec", "incarnation", "last_request", "last_result"},
+    "agent_states": {"profile", "turn_holder"},
+    # The journal knows a digest by its fingerprint: it is removed and made anew, not rewritten.
+    "digests": {"body"},
+}
+# Of our own JSON: what is one of a closed set, or identifies something.
+_CLOSED = frozenset(
+    (
+        "type", "entity_type", "fact_type", "status", "source", "trust", "attribute", "kind_of", "state", "what",
+        "recurrence", "mention_days", "agent", "channel", "by", "visible_to", "id", "message", "closed_by",
+    )
+)  # fmt: skip
+_REFERENCES = frozenset(
+    (
+        "memory", "key", "folds", "folded_into", "ref", "subject", "subjects", "entities", "aliases", "merged_into",
+        "seen_with",
+    )
+)  # fmt: skip
+
+
+def rewritten(table: str, row: AnyRow, change: Change) -> AnyRow:
+    """`row` with every text that is not a name put through `change`."""
+    columns, key = TABLES[table]
+    names = _NAMES.get(table, set())
+    if table == "operations" and record_kind(row[columns.index("kind")]) is None:
+        names = names | {"before", "after"}  # counts and fingerprints
+    return tuple(
+        _changed(table, columns[index], value, change)
+        if index >= key and isinstance(value, str) and columns[index] not in names
+        else value
+        for index, value in enumerate(row)
+    )
+
+
+def reworded(body: Json, change: Change) -> Json:
+    """A body of ours with its words put through `change`: not the names of fields, nor what is one of a closed set."""
+    if isinstance(body, dict):
+        rename = partial(renamed, change=change)
+        return {
+            name: value if name in _CLOSED else reworded(value, rename if name in _REFERENCES else change)
+            for name, value in body.items()
+        }
+    if isinstance(body, list):
+        return [reworded(value, change) for value in body]
+    return change(body) if isinstance(body, str) else body
+
+
+def renamed(name: str, change: Change) -> str:
+    """A reference such as `person:john_doe`, or a memory's key, with its slug put through `change`."""
+    parts = name.split("|")
+    if len(parts) > 3:
+        return "|".join((*parts[:2], change(parts[2]), *parts[3:]))
+    kind, mark, slug = name.partition(":")
+    return f"{kind}:{change(slug)}" if mark else name
+
+
+def _changed(table: str, column: str, text: str, change: Change) -> str:
+    if (table, column) not in _JSON:
+        return change(text)
+    held = json.loads(text)
+    new = _JSON[(table, column)](held, change)
+    return text if new == held else dump(new)
+
+
+def _struck(value: Json, change: Change) -> Json:
+    """JSON of a caller's making: every text in it, the names of fields, too."""
+    if isinstance(value, dict):
+        return {change(name): _struck(held, change) for name, held in value.items()}
+    if isinstance(value, list):
+        return [_struck(held, change) for held in value]
+    return change(value) if isinstance(value, str) else value
+
+
+def _struck_metadata(value: Json, change: Change) -> Json:
+    # Tallies count what is reported under this name.
+    kept = {"usage": value["usage"]} if isinstance(value, dict) and "usage" in value else {}
+    return {**_struck({name: held for name, held in value.items() if name not in kept}, change), **kept}
+
+
+def _struck_calls(value: Json, change: Change) -> Json:
+    # Ids pair calls with results, and names say which tool it was.
+    if not isinstance(value, list):
+        return value
+    return [{**call, "arguments": _struck(call.get("arguments"), change)} for call in value if isinstance(call, dict)]
+
+
+_JSON: dict[tuple[str, str], Callable[[Json, Change], Json]] = {
+    ("messages", "metadata"): _struck_metadata,
+    ("messages", "tool_calls"): _struck_calls,
+    ("jobs", "payload"): reworded,
+    ("operations", "before"): reworded,
+    ("operations", "after"): reworded,
+    ("records", "body"): reworded,
+    ("agent_states", "rolling_error"): reworded,
+    ("state_revisions", "body"): _struck,
+    ("series_entries", "body"): _struck,
+    ("series_past", "body"): _struck,
+}

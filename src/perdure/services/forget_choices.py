@@ -1,0 +1,214 @@
+"""What is to go when something is forgotten: rows that are held, and rows of which only the journal tells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from perdure.domain.errors import InvalidInput, NotFound
+from perdure.domain.knowledge import Evidence
+from perdure.domain.messages import Cursor, Message, MessageQuery
+from perdure.domain.records import RECORD_KINDS, Record, RecordKind, RecordQuery, record_kind
+from perdure.domain.scope import Address, MessageId
+from perdure.domain.things import Entity, from_body
+from perdure.engine.redacting import Past, evidence_of, exact_redactor, first_name, name_redactor
+from perdure.ports.rewriting import reworded
+from perdure.ports.store import View
+from perdure.services.ledger import find_entity
+
+ROWS_MAX = 100_000
+OPERATIONS_PER_PAGE = 1_000
+BLANK = "forgotten:"
+"""How the journal calls what is forgotten, with a number."""
+LOOSE: tuple[RecordKind, ...] = ("suggestion", "rejection", "todo", "task")
+"""Kinds that refer to nothing: what they are about stands in their words."""
+NAMED: tuple[RecordKind, ...] = ("memory", "entity")
+"""Kinds whose keys are made of names."""
+
+Row = tuple[RecordKind, str]
+Strike = Callable[[str], str]
+Body = Mapping[str, Any]
+
+
+def _as_it_is(text: str) -> str:
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What is to go: rows, the places in messages that they came from, whole messages, and words wherever they stand."""
+
+    doomed: frozenset[Row] = frozenset()
+    said: frozenset[Evidence] = frozenset()
+    whole: frozenset[MessageId] = frozenset()
+    strike: Strike = _as_it_is
+    pasts: Mapping[Row, Past] = field(default_factory=dict)
+
+    @property
+    def nothing(self) -> bool:
+        return not self.doomed and not self.whole and self.strike is _as_it_is
+
+
+def entity_choice(view: View, ref: str) -> Choice:
+    known = _Known(view)
+    entities = {key: from_body(Entity, body) for key, body in known.last("entity").items()}
+    group = _one_and_the_same(view, entities, ref)
+    doomed: set[Row] = {("entity", one) for one in group if one in entities}
+    memories = {key for key, body in known.last("memory").items() if group & {_primary(key), *body["entities"][:1]}}
+    doomed |= {("memory", key) for key in memories}
+    doomed |= {
+        ("statement", key) for key, body in known.last("statement").items() if body["memory"] in memories or group & _refs(body)
+    }
+    if not doomed:
+        return Choice()
+    others = [from_body(Entity, body) for key, body in known.held["entity"].items() if key not in group]
+    strike = name_redactor(_names(group, [entities[one] for one in group if one in entities], others))
+    for kind in LOOSE:
+        doomed |= {(kind, key) for key, body in known.last(kind).items() if reworded(dict(body), strike) != dict(body)}
+    return Choice(frozenset(doomed), known.said(doomed), strike=strike, pasts=known.pasts)
+
+
+def memory_choice(view: View, key: str, agent: str) -> Choice:
+    known = _Known(view)
+    memory = known.last("memory").get(key)
+    if memory is None or memory["visible_to"] not in (None, agent):
+        return Choice()
+    doomed: set[Row] = {("memory", key)}
+    for name, body in known.last("statement").items():
+        if body["memory"] == key or key in known.past("statement", name).homes:
+            doomed.add(("statement", name))
+    said = known.said(doomed)
+    for name, body in known.last("rejection").items():
+        if any(_overlap(one, other) for one in evidence_of(body) for other in said):
+            doomed.add(("rejection", name))
+    return _without_orphans(known, Choice(frozenset(doomed), said, pasts=known.pasts))
+
+
+def messages_choice(view: View, address: Address, first: str, last: str) -> Choice:
+    gone = frozenset(message.id for message in _run(view, address, first, last))
+    known = _Known(view)
+    doomed: set[Row] = set()
+    for key in known.last("statement"):
+        sources = {one.message for one in known.evidence("statement", key)}
+        if sources and sources <= gone:
+            doomed.add(("statement", key))
+    for kind in ("todo", "rejection"):
+        doomed |= {(kind, key) for key in known.last(kind) if gone & {one.message for one in known.evidence(kind, key)}}
+    return _without_orphans(known, Choice(frozenset(doomed), whole=gone, pasts=known.pasts))
+
+
+def _without_orphans(known: _Known, choice: Choice) -> Choice:
+    """The choice, with entities that nothing is about any more, and what was asked about them or what goes."""
+    orphans = known.left_alone(choice.doomed)
+    doomed = choice.doomed | {("entity", ref) for ref in orphans}
+    # That they were seen with others is forgotten, too.
+    strike = exact_redactor(ref.partition(":")[2] for ref in orphans) if orphans else _as_it_is
+    return replace(choice, doomed=doomed | known.asking_about(doomed), strike=strike)
+
+
+def all_of(view: View, kind: RecordKind) -> list[Record]:
+    return view.records.list_(RecordQuery(kind, ROWS_MAX))
+
+
+class _Known:
+    """All records of an owner as they are, and what the journal tells of them and of those that are no more."""
+
+    def __init__(self, view: View) -> None:
+        self.held = {kind: {record.key: record.body for record in all_of(view, kind)} for kind in RECORD_KINDS}
+        self.pasts: dict[Row, Past] = {}
+        before: int | None = None
+        while page := view.list_operations(limit=OPERATIONS_PER_PAGE, before=before):
+            for operation in page:
+                kind = record_kind(operation.kind)
+                if kind is not None and not operation.key.startswith(BLANK):
+                    self.pasts.setdefault((kind, operation.key), Past()).tell(operation)
+            before = page[-1].seq
+
+    def last(self, kind: RecordKind) -> dict[str, Body]:
+        """Every record of a kind: as it is, or as it was last."""
+        gone = {key: past.body for (of, key), past in self.pasts.items() if of == kind and past.body is not None}
+        return {**gone, **self.held[kind]}
+
+    def past(self, kind: RecordKind, key: str) -> Past:
+        return self.pasts.get((kind, key)) or Past()
+
+    def evidence(self, kind: RecordKind, key: str) -> set[Evidence]:
+        return evidence_of(self.held[kind].get(key, {})) | self.past(kind, key).evidence
+
+    def said(self, doomed: Iterable[Row]) -> frozenset[Evidence]:
+        """Where the statements among these were said."""
+        return frozenset(one for kind, key in doomed if kind == "statement" for one in self.evidence(kind, key))
+
+    def asking_about(self, doomed: Iterable[Row]) -> set[Row]:
+        """Suggestions that concern these rows."""
+        keys = {key for _, key in doomed}
+        return {("suggestion", key) for key, body in self.last("suggestion").items() if keys & set(body["subjects"])}
+
+    def left_alone(self, doomed: Container[Row]) -> set[str]:
+        """Entities that these statements told of, and no other does, with those merged into them."""
+        told: set[str] = set()
+        still: set[str] = set()
+        for key, body in self.last("statement").items():
+            if ("statement", key) in doomed:
+                told |= _refs(body)
+            elif key in self.held["statement"]:
+                still |= _refs(body)
+        entities = {key: from_body(Entity, body) for key, body in self.last("entity").items()}
+        return _with_merged(entities, (told - still) & entities.keys())
+
+
+def _one_and_the_same(view: View, entities: Mapping[str, Entity], ref: str) -> set[str]:
+    """The references of the entity that `ref` means, now or when it was last known, and of all merged into it."""
+    held = find_entity(view.records, ref)
+    if held is not None:
+        return _with_merged(entities, {ref, held.ref})
+    group = {ref} if ref in entities else {ref, *(one.ref for one in entities.values() if ref in one.aliases)}
+    while more := {entities[one].merged_into for one in group if one in entities} - group - {None}:
+        group |= {one for one in more if one is not None}
+    return _with_merged(entities, group)
+
+
+def _with_merged(entities: Mapping[str, Entity], group: set[str]) -> set[str]:
+    found = set(group)
+    while more := {one.ref for one in entities.values() if one.merged_into in found} - found:
+        found |= more
+    return found
+
+
+def _names(group: Iterable[str], entities: Iterable[Entity], others: Iterable[Entity]) -> list[str]:
+    """Every name they go by; a first name only if nobody else has it."""
+    slugs = {*group, *(alias for one in entities for alias in one.aliases)}
+    names = {slug.partition(":")[2].replace("_", " ") for slug in slugs} | {one.label for one in entities}
+    taken = {one.label for one in others} | {first_name(one.label) for one in others}
+    called = {first_name(one.label) for one in entities if one.type == "person"}
+    return sorted(names | {name for name in called if name is not None and name not in taken})
+
+
+def _refs(statement: Body) -> set[str]:
+    return {statement["subject"], *statement["entities"]}
+
+
+def _primary(key: str) -> str:
+    """The entity that a memory's key names."""
+    parts = key.split("|")
+    return ":".join(parts[1:3])
+
+
+def _overlap(one: Evidence, other: Evidence) -> bool:
+    return one.message == other.message and one.start < other.end and other.start < one.end
+
+
+def _run(view: View, address: Address, first: str, last: str) -> list[Message]:
+    found = view.find_messages([MessageId(first), MessageId(last)])
+    places = []
+    for name in (first, last):
+        message = found.get(MessageId(name))
+        if message is None or message.address != address:
+            raise NotFound(f"no message {name!r:.80} at this address")
+        places.append(Cursor(message.session_number, message.seq))
+    low, high = places
+    if low > high:
+        raise InvalidInput("the first message comes after the last; swap them")
+    after, before = Cursor(low.session_number, low.seq - 1), Cursor(high.session_number, high.seq + 1)
+    return view.list_messages(MessageQuery(address, ROWS_MAX, after=after, before=before))
