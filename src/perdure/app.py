@@ -59,6 +59,7 @@ from perdure.services.tallying import tally_handler
 from perdure.services.todos import Todos
 from perdure.services.transcripts import Transcripts, transcript_handler
 from perdure.services.turns import Turns
+from perdure.services.undoing import Undoing
 from perdure.services.verify import verify
 from perdure.services.work import TIDY, Handler, Worker, tidy_handler, tidy_job
 from perdure.settings import Settings, default_store_path, load
@@ -140,9 +141,11 @@ class Engine:
         self._history = History(store, settings.limits)
         talk = _Talk(store, clock, settings, summariser)
         self._ingest = talk.services.ingest
+        _check_extractor(extractor)
         chosen = RuleExtractor() if extractor is None else extractor
         knowledge = KnowledgeServices(
             Knowledge(store, clock, settings.limits),
+            Undoing(store, clock),
             Entities(store, clock, settings.limits),
             Todos(store, clock, settings.limits),
             Extracting(store, clock, chosen, settings.zone),
@@ -368,6 +371,13 @@ def _check_summariser(summariser: object) -> None:
         raise InvalidInput(
             f"`summariser` is a `{type(summariser).__name__}`; it needs a `name` and a method `summarise(request)`"
         )
+
+
+def _check_extractor(extractor: object) -> None:
+    if extractor is None:
+        return
+    if not isinstance(getattr(extractor, "name", None), str) or not callable(getattr(extractor, "extract", None)):
+        raise InvalidInput(f"`extractor` is a `{type(extractor).__name__}`; it needs a `name` and a method `extract(request)`")
 
 
 def _token_count(tokenizer: str) -> Callable[[str], int]:

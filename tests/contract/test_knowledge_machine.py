@@ -239,7 +239,11 @@ class UndoneInTheEnd(Knowledge):
     def teardown(self) -> None:
         if hasattr(self, "engine"):
             for action in sorted({one.batch for one in self.operations()}, reverse=True):
-                self.memory().undo(action)
+                try:
+                    self.memory().undo(action)
+                except Conflict as error:
+                    # What was undone on the way is over. If it is not, something is left in the end.
+                    assert "undone already" in str(error), error  # noqa: PT017
                 assert self.engine.verify().clean
             assert self.records() == {}
         super().teardown()

@@ -196,7 +196,7 @@ def test_text_from_memory_is_shown_never_obeyed(cli: Cli, text: str) -> None:
     cli.ana.append("assistant", "", session="s", tool_calls=[ToolCall("c1", f"tool {text[:50]}", {"needle": text})])
     cli.ana.append("tool", f"needle {text}", session="s", tool_call_id="c1", failed=True)
     cli.ana.append("user", f"needle {text}", session="s")
-    cli.ana.conversation.replace(f"needle {text}")
+    cli.ana.conversation.replace(f"needle {text[:1_000]}")
     cli.ana.append("user", f"needle {text}", session="s")
     for args in ("list", "show", "show --full", "tail", "search needle", "expand", "digests", "state", "context"):
         shown = cli.shown(*args.split())
@@ -421,8 +421,9 @@ def test_counters_are_shown_and_layers_are_chosen(cli: Cli) -> None:
     shown = cli.shown("state")
     assert "turns: 5" in shown
     assert "last words of the user: I ran 5 km" in shown
-    assert cli.shown("configure", "--profile", "channel_bot", "--casual") == "profile: channel_bot; casual: yes\n"
-    told = cli.json("configure", "--no-casual")
+    assert cli.shown("configure", "--profile", "channel_bot", "--casual") == "profile: channel_bot; casual: yes; private: no\n"
+    assert cli.json("configure", "--private")["private"] is True
+    told = cli.json("configure", "--no-casual", "--no-private")
     assert (told["profile"], told["casual"]) == ("channel_bot", False)
     assert cli.refused("configure") == "invalid_input"
     assert cli.refused("configure", "--profile", "bishop") == "invalid_input"

@@ -41,6 +41,8 @@ class Statement:
     attribute: str | None = None
     value: str | None = None
     time_words: str | None = None
+    start_stated: bool = False
+    """Whether `valid_from` was said; else it is when the statement was made."""
     confidence: float = 0.8
     importance: int = 1
     source: str = "shadow_extraction"

@@ -196,35 +196,40 @@ class Committer:
 
     def _take_place(self, proposal: Proposal, new: Statement, line: list[Statement]) -> Outcome:
         """Put a value of a single-valued attribute where it belongs in time: at any moment there is one at most."""
-        if proposal.corrects and (wrong := [one for one in line if one.is_live()]):
-            return self._correct(proposal, new, wrong)
+        if proposal.corrects and any(one.is_live() for one in line):
+            return self._correct(proposal, new, line)
         before = [one for one in line if one.valid_from <= new.valid_from]
-        after = [one for one in line if one.valid_from > new.valid_from]
+        following = [one for one in line if one.valid_from > new.valid_from]
+        # Of what was only said to be so, nobody knows since when: a later word about an earlier time goes before it.
+        outdated = [one for one in following if not one.start_stated and one.last_mentioned <= new.last_mentioned]
+        after = [one for one in following if one not in outdated]
         overlapped = [one for one in before if one.valid_to is None or one.valid_to > new.valid_from]
-        if (refused := self._may_close(proposal, new, overlapped)) is not None:
+        if (refused := self._may_close(proposal, new, [*overlapped, *outdated])) is not None:
             return refused
         closed = []
-        for held in overlapped:
-            reason = f"another {new.attribute}"
-            closed.append(held.closed(valid_to=new.valid_from, at=self.origin.now, by=new.id, reason=reason))
+        for held in (*overlapped, *outdated):
+            until, reason = max(new.valid_from, held.valid_from), f"another {new.attribute}"
+            closed.append(held.closed(valid_to=until, at=self.origin.now, by=new.id, reason=reason))
             self.known.put_statement(closed[-1])
         if after:
-            following = after[0]
             new = new.closed(
-                valid_to=following.valid_from, at=self.origin.now, by=following.id, reason="older than what is known"
+                valid_to=after[0].valid_from, at=self.origin.now, by=after[0].id, reason="older than what is known"
             )
         self._add(proposal, new)
         return Outcome("past" if after else "superseded" if closed else "added", proposal, new, tuple(closed))
 
-    def _correct(self, proposal: Proposal, new: Statement, wrong: Sequence[Statement]) -> Outcome:
+    def _correct(self, proposal: Proposal, new: Statement, line: list[Statement]) -> Outcome:
         """What was wrong was never so; what is right was so all along."""
-        if (refused := self._may_close(proposal, new, wrong)) is not None:
-            return refused
         if proposal.valid_from is None:
-            new = replace(new, valid_from=min(one.valid_from for one in wrong))
+            new = replace(new, valid_from=min(one.valid_from for one in line if one.is_live()))
+        wrong = [one for one in line if one.is_live() or one.valid_from >= new.valid_from]
+        cut = [one for one in line if one not in wrong and one.valid_to is not None and one.valid_to > new.valid_from]
+        if (refused := self._may_close(proposal, new, [*wrong, *cut])) is not None:
+            return refused
         closed = []
-        for held in wrong:
-            closed.append(held.closed(valid_to=held.valid_from, at=self.origin.now, by=new.id, reason="corrected"))
+        for held in (*wrong, *cut):
+            until = new.valid_from if held in cut or held.valid_from < new.valid_from else held.valid_from
+            closed.append(held.closed(valid_to=until, at=self.origin.now, by=new.id, reason="corrected"))
             self.known.put_statement(closed[-1])
         self._add(proposal, new)
         return Outcome("superseded", proposal, new, tuple(closed))
@@ -277,6 +282,7 @@ class Committer:
             attribute=proposal.attribute,
             value=proposal.value,
             time_words=proposal.time_words,
+            start_stated=proposal.valid_from is not None,
             confidence=proposal.confidence,
             importance=3 if origin.pinned else proposal.importance,
             source=origin.source,

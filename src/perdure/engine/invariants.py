@@ -155,7 +155,8 @@ class Invariants:
             yield Finding("a derived row is what its last operation left", where, f"operation {record.operation}")
         for name, value in terms_of(record.kind, record.body):
             self._terms.add((owner, record.kind, name, value, record.key))
-            if name == "slot" and is_single_valued(value.partition("|")[2].partition("@")[0]):
+            endless = record.body.get("valid_to") is None
+            if name == "slot" and endless and is_single_valued(value.partition("|")[2].partition("@")[0]):
                 if (owner, value) in self._slots:
                     yield Finding("a single-valued attribute has one current value", where, "it has two")
                 self._slots.add((owner, value))

@@ -23,6 +23,7 @@ from perdure.services.extracting import Extracting
 from perdure.services.forgetting import Forgetting
 from perdure.services.knowledge import Knowledge, MemoryQuery, Recalled, entity_names
 from perdure.services.todos import Todos
+from perdure.services.undoing import Undoing
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -36,6 +37,7 @@ class KnowledgeServices:
     """What the handles call."""
 
     knowledge: Knowledge
+    undoing: Undoing
     entities: Entities
     todos: Todos
     extracting: Extracting
@@ -137,15 +139,15 @@ class Memories:
         return self._do.history(self._scope, key)
 
     def foundation(self) -> tuple[Sequence[Recalled], int]:
-        """The pinned memories that belong into every prompt, and how many more are pinned."""
+        """The first pinned memories, by creation, and how many more are pinned."""
         return self._do.foundation(self._scope)
 
     def pin(self, key: str) -> Recalled:
-        """Keep it in every prompt; its importance becomes 3, and no curator touches it."""
-        return self._do.edit(self._scope, key, lambda held: replace(held, pinned=True, importance=IMPORTANCE_MAX), "pin")
+        """Make it part of the foundation, also if it was archived; its importance becomes 3, and no curator touches it."""
+        return self._do.edit(self._scope, key, _pinned, "pin")
 
     def unpin(self, key: str) -> Recalled:
-        """No longer in every prompt; its importance stays."""
+        """No longer part of the foundation; its importance stays."""
         return self._do.edit(self._scope, key, lambda held: replace(held, pinned=False), "unpin")
 
     def archive(self, key: str) -> Recalled:
@@ -276,6 +278,10 @@ def check_ref(ref: str) -> str:
     if parse_ref(ref).type is None:
         raise InvalidInput(f"entity {ref!r:.80} has no type; write it like `person:{ref:.40}`")
     return ref
+
+
+def _pinned(held: MemoryRecord) -> MemoryRecord:
+    return replace(held, pinned=True, importance=IMPORTANCE_MAX, status="ACTIVE")
 
 
 def _archived(held: MemoryRecord) -> MemoryRecord:

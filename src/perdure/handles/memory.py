@@ -139,7 +139,10 @@ class Memory:
         return TaskHandle(self.scope, self._do.knowledge.todos)
 
     def extract(self, session: str | None = None, *, dry_run: bool = False) -> Learned:
-        """Look through a session (default: the one that goes on) for something to learn, now; a job does so anyway."""
+        """Look through what is new in a session (default: the one that goes on) for something to learn, now.
+
+        A job does so anyway. With `dry_run` nothing is kept.
+        """
         held = self._do.conversation.sessions.find(self.scope, session)
         return self._do.knowledge.extracting.extract(self.scope, session=held, dry_run=dry_run)
 
@@ -152,7 +155,7 @@ class Memory:
 
         `Conflict` if later actions build on it, unless `cascade`, which takes those back, too.
         """
-        return self._do.knowledge.knowledge.undo(self.scope.owner, operation, cascade=cascade)
+        return self._do.knowledge.undoing.undo(self.scope.owner, operation, cascade=cascade)
 
     def diff(self, start: datetime, end: datetime) -> Sequence[Operation]:
         """What changed between two moments, one operation per row: as it was before, and as it was after."""

@@ -40,17 +40,21 @@ class Entities:
             raise InvalidInput(f"`type` = {type!r:.40} is unknown; use one of {', '.join(ENTITY_TYPES)}")
 
         def work(view: View) -> list[Entity]:
-            here = (one for one in _entities(view, type) if one.merged_into is None and _is_for(one, scope))
+            here = (one for one in _entities(view, type) if one.merged_into is None and _is_for(view, one, scope))
             return nsmallest(rows, here, key=lambda one: one.ref)
 
         return self.store.read(scope.owner, work)
 
     def get(self, scope: Scope, ref: str) -> Entity:
         """The entity behind a reference, an alias, or a merged one."""
-        held = self.store.read(scope.owner, lambda view: self._held(view, ref))
-        if not _is_for(held, scope):
-            raise NotFound(f"there is no entity {ref!r:.80}; list them with `entities.list()`")
-        return held
+
+        def work(view: View) -> Entity:
+            held = self._held(view, ref)
+            if not _is_for(view, held, scope):
+                raise NotFound(f"there is no entity {ref!r:.80}; list them with `entities.list()`")
+            return held
+
+        return self.store.read(scope.owner, work)
 
     def alias(self, owner: Owner, ref: str, label: str) -> Entity:
         """Let another name mean this entity from now on."""
@@ -130,8 +134,12 @@ class Entities:
         return held
 
 
-def _is_for(entity: Entity, scope: Scope) -> bool:
-    return entity.visible_to in (None, scope.address.agent)
+def _is_for(view: View, entity: Entity, scope: Scope) -> bool:
+    """Whether an agent may know of an entity: all may, or it was told something about it itself."""
+    agent = scope.address.agent
+    if entity.visible_to in (None, agent):
+        return True
+    return any(one.visible_to == agent for one in _statements(view, ("entity", short(entity.ref))))
 
 
 def _may_see(view: View, scope: Scope, subject: str) -> bool:
@@ -163,7 +171,9 @@ def _move(tx: Tx, ledger: Ledger, one: Entity, other: Entity) -> list[str]:
         move(statement, statement.memory)
     aliases = tuple(dict.fromkeys((*other.aliases, one.ref, *one.aliases)))
     seen = tuple(dict.fromkeys((*other.seen_with, *one.seen_with)))
-    ledger.put(replace(other, aliases=aliases, seen_with=seen), "merge")
+    # Whoever knew one of them knows what they are together.
+    told = other.visible_to if one.visible_to == other.visible_to else None
+    ledger.put(replace(other, aliases=aliases, seen_with=seen, visible_to=told), "merge")
     ledger.put(replace(one, merged_into=other.ref), "merge")
     return list(slots)
 

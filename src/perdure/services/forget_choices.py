@@ -101,7 +101,8 @@ def messages_choice(view: View, address: Address, first: str, last: str) -> Choi
 def _without_orphans(known: _Known, choice: Choice) -> Choice:
     """The choice, with entities that nothing is about any more, and what was asked about them or what goes."""
     orphans = known.left_alone(choice.doomed)
-    doomed = choice.doomed | {("entity", ref) for ref in orphans}
+    rows: set[Row] = {("entity", ref) for ref in orphans}
+    doomed = choice.doomed | rows
     # That they were seen with others is forgotten, too.
     strike = exact_redactor(ref.partition(":")[2] for ref in orphans) if orphans else _as_it_is
     return replace(choice, doomed=doomed | known.asking_about(doomed), strike=strike)

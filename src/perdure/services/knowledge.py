@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from perdure.domain.entities import parse_key, parse_ref
-from perdure.domain.errors import Conflict, InvalidInput, LimitExceeded, NotFound
+from perdure.domain.errors import InvalidInput, LimitExceeded, NotFound
 from perdure.domain.journal import Attribution, Operation, is_for
 from perdure.domain.knowledge import ENTITY_TYPES, FACT_TYPES, IMPORTANCE_MAX, MEMORY_TYPES, EntityName, Evidence, Proposal
-from perdure.domain.limits import NUMBER_MAX, Limits
+from perdure.domain.limits import Limits
 from perdure.domain.memories import MemoryRecord, Statement, Trust, to_memory, to_statement
-from perdure.domain.records import Record, RecordQuery, Term, record_kind
+from perdure.domain.records import Record, RecordQuery, Term
 from perdure.domain.scope import Owner, Scope
 from perdure.domain.text import utf8_size
 from perdure.domain.things import Rejection, from_body
@@ -29,7 +29,6 @@ from perdure.services.ledger import Ledger, find_entity
 FOUNDATION_MAX = 20
 REJECTIONS_MAX = 1_000
 WITHHELD = "(not kept: it may be a secret)"
-UNDO_ACTIONS_MAX = 1_000
 PROPOSALS_MAX = 1_000
 
 
@@ -173,26 +172,6 @@ class Knowledge:
         return [from_body(Rejection, record.body) for record in found]
 
     # -- the journal
-
-    def undo(self, owner: Owner, number: int, *, cascade: bool) -> int:
-        """Take back the action that operation belongs to; the number of the action that does so.
-
-        `Conflict` if later actions changed the same rows, unless `cascade`, which takes those back first.
-        """
-        if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= NUMBER_MAX:
-            raise InvalidInput(f"`operation` = {number!r:.40} must be the number of an operation; the journal lists them")
-        now = self.clock.now()
-
-        def work(tx: Tx) -> int:
-            ledger = Ledger(tx, Attribution("user", now, f"undo {number}"))
-            operations = _to_undo(tx, number, cascade=cascade)
-            for operation in operations:
-                _restore(tx, ledger, operation)
-            if ledger.action is None:
-                raise Conflict(f"operation {number} left nothing that could be undone")
-            return ledger.action
-
-        return self.store.write(owner, work)
 
     def diff(self, scope: Scope, start: datetime, end: datetime) -> list[Operation]:
         """What changed between two moments, one entry per row: what it was before the first change and after the last."""
@@ -338,68 +317,6 @@ def entity_names(refs: Iterable[str | EntityName]) -> tuple[EntityName, ...]:
             raise InvalidInput(f"entity {ref!r:.80} has no type; write it like `person:John Doe` ({', '.join(ENTITY_TYPES)})")
         found.append(EntityName(parsed.type, ref.split(":", 1)[1].strip()))
     return tuple(found)
-
-
-# -- undoing
-
-
-def _to_undo(tx: Tx, number: int, *, cascade: bool) -> list[Operation]:
-    """The operations to take back, newest first."""
-    first = [one for one in tx.list_operations(limit=1, before=number + 1) if one.seq == number]
-    if not first:
-        raise NotFound(f"there is no operation {number}; the journal lists them")
-    actions = {first[0].batch}
-    while True:
-        operations = [one for action in actions for one in tx.records.operations_in(action)]
-        later = {action for operation in operations for action in _built_on(tx, operation)} - actions
-        if not later:
-            return sorted(operations, key=lambda one: -one.seq)
-        if not cascade:
-            told = ", ".join(map(str, sorted(later)[:5]))
-            raise Conflict(f"later actions build on operation {number}: {told}; undo them first, or say `cascade=True`")
-        actions |= later
-        if len(actions) > UNDO_ACTIONS_MAX:
-            raise LimitExceeded(f"undoing operation {number} would take back more than {UNDO_ACTIONS_MAX} actions")
-
-
-def _built_on(tx: Tx, operation: Operation) -> Iterator[int]:
-    """The later actions that would lose their ground with an operation."""
-    for other in tx.records.operations_of(operation.kind, operation.key, limit=UNDO_ACTIONS_MAX):
-        if other.seq > operation.seq:
-            yield other.batch
-    yield from (action for action in _standing_on(tx, operation) if action > operation.batch)
-
-
-def _standing_on(tx: Tx, operation: Operation) -> Iterator[int]:
-    """The actions that made rows which need what an operation left."""
-    if operation.before is None and operation.kind in ("memory", "entity"):
-        # It made a row that others may stand on by now.
-        for record in tx.records.list_(RecordQuery("statement", UNDO_ACTIONS_MAX, (operation.kind, short(operation.key)))):
-            yield _made_by(tx, record)
-    if operation.kind == "statement" and isinstance(operation.before, Mapping):
-        before = to_statement(operation.before)
-        name = next((value for field, value in before.terms() if field == "slot"), None)
-        if name is not None and is_single_valued(before.attribute):
-            # It would be current again: whatever fills its slot meanwhile has to go first.
-            for record in tx.records.list_(RecordQuery("statement", UNDO_ACTIONS_MAX, ("slot", short(name)))):
-                if record.key != operation.key:
-                    yield _made_by(tx, record)
-
-
-def _made_by(tx: Tx, record: Record) -> int:
-    """The action that made a row, or the one that brought it back."""
-    operations = tx.records.operations_of(record.kind, record.key, limit=UNDO_ACTIONS_MAX)
-    return next((one.batch for one in operations if one.before is None), operations[-1].batch)
-
-
-def _restore(tx: Tx, ledger: Ledger, operation: Operation) -> None:
-    kind = record_kind(operation.kind)
-    if kind is None:
-        raise Conflict(f"operation {operation.seq} concerns a {operation.kind}, which is not undone here")
-    if isinstance(operation.before, Mapping):
-        ledger.put_body(kind, operation.key, operation.before, "undo")
-    elif tx.records.find(kind, operation.key) is not None:
-        ledger.remove(kind, operation.key, "undo")
 
 
 # -- reading rows

@@ -116,15 +116,18 @@ def configure(
     ctx: typer.Context,
     profile: Annotated[str | None, typer.Option(help="task_agent, channel_bot, companion or complete")] = None,
     casual: Annotated[bool | None, typer.Option("--casual/--no-casual", help="Small talk: no model, no lessons.")] = None,
+    private: Annotated[
+        bool | None, typer.Option("--private/--no-private", help="What is learned here is for this agent alone.")
+    ] = None,
 ) -> None:
-    """Choose which layers the address keeps.
+    """Choose which layers the address keeps, and who may know what is learned there.
 
     Example: perdure session configure --user ana --channel discord:42 --profile channel_bot --casual
     """
-    if profile is None and casual is None:
-        raise InvalidInput("nothing to change; give `--profile`, `--casual` or `--no-casual`")
+    if profile is None and casual is None and private is None:
+        raise InvalidInput("nothing to change; give `--profile`, `--casual` or `--private`")
     with ctx.obj.memory() as memory:
-        found = memory.conversation.configure(profile=profile, casual=casual)
+        found = memory.conversation.configure(profile=profile, casual=casual, private=private)
     ctx.obj.out.value(found, list(agent_state_lines(found))[:1])
 
 
