@@ -11,6 +11,7 @@ from perdure.domain.limits import NUMBER_MAX
 from perdure.domain.memories import to_statement
 from perdure.domain.records import Record, RecordKind, RecordQuery, record_kind
 from perdure.domain.scope import Owner
+from perdure.domain.text import Json
 from perdure.engine.indexing import short
 from perdure.engine.predicates import is_single_valued
 from perdure.engine.undoing import UNDO, firsts, standing
@@ -94,12 +95,20 @@ def _needing(tx: Tx, operation: Operation) -> Iterator[Record]:
     """Rows that need what an operation left: they would point nowhere, or two would fill one place."""
     if operation.before is None and operation.kind in ("memory", "entity"):
         yield from tx.records.list_(RecordQuery("statement", ROWS_MAX, (operation.kind, short(operation.key))))
+    if operation.kind == "entity" and _names(operation.before) != _names(operation.after):
+        # Other names have meant it since: what was said under them would be about somebody else.
+        named = tx.records.list_(RecordQuery("statement", ROWS_MAX, ("entity", short(operation.key))))
+        yield from (record for record in named if _made_by(tx, record) > operation.batch)
     if operation.kind == "statement" and isinstance(operation.before, Mapping):
         before = to_statement(operation.before)
         name = next((value for field, value in before.terms() if field == "slot"), None)
         if name is not None and before.valid_to is None and is_single_valued(before.attribute):
             rivals = tx.records.list_(RecordQuery("statement", ROWS_MAX, ("slot", short(name))))
             yield from (record for record in rivals if record.body.get("valid_to") is None)
+
+
+def _names(entity: Json) -> Json:
+    return entity.get("aliases") if isinstance(entity, Mapping) else None
 
 
 def _made_by(tx: Tx, record: Record) -> int:
