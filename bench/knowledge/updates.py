@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import perdure
+from perdure.domain.knowledge import MemoryType
 from perdure.engine.attributes import ATTRIBUTES
 from perdure.testing import StoppedClock
 
@@ -114,7 +115,7 @@ def tell(memory: perdure.Memory, said: dict[str, Any]) -> Any:
     """As the offline extractor would propose it: about whom it is, and what it names."""
     attribute, value, subject = said["attribute"], said["value"], said["subject"]
     about: list[str] = []
-    kind = "PROFILE"
+    kind: MemoryType = "PROFILE"
     if subject is not None:
         kind = "PROJECT" if attribute in OF_PROJECTS else "PEOPLE"
         about.append(f"{'project' if kind == 'PROJECT' else 'person'}:{subject}")
@@ -125,7 +126,7 @@ def tell(memory: perdure.Memory, said: dict[str, Any]) -> Any:
         said["content"], kind, entities=about, subject=about[0] if subject is not None else None,
         fact_type="fact" if known is None else known.fact_type, attribute=attribute, value=value,
         ended=said["ended"], corrects=said["corrects"],
-    )  # type: ignore[arg-type]  # fmt: skip
+    )  # fmt: skip
 
 
 def figures(pairs: Sequence[Judged]) -> dict[str, Any]:

@@ -367,7 +367,10 @@ def _open_store(settings: Settings) -> Store:
 def _check_summariser(summariser: object) -> None:
     if summariser is None:
         return
-    if not isinstance(getattr(summariser, "name", None), str) or not callable(getattr(summariser, "summarise", None)):
+    name = getattr(summariser, "name", None)
+    if not isinstance(name, str) or not 0 < len(name) <= 100 or not name.isprintable():
+        raise InvalidInput(f"the `name` of the summariser = {name!r:.60} must be a printable text of 1 to 100 characters")
+    if not callable(getattr(summariser, "summarise", None)):
         raise InvalidInput(
             f"`summariser` is a `{type(summariser).__name__}`; it needs a `name` and a method `summarise(request)`"
         )

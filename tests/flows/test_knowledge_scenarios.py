@@ -306,6 +306,25 @@ def test_a_correction_says_that_the_old_value_never_was(ana: Memory, clock: Stop
     assert [one.content for one in ana.memories.history(outcome.statement.memory)] != []  # type: ignore[union-attr]
 
 
+def test_a_correction_of_the_past_leaves_one_value_at_every_moment(ana: Memory, clock: StoppedClock) -> None:
+    long_ago = clock.now() - timedelta(days=40)
+    ana.remember("Lives in Austin", value="Austin", valid_from=long_ago, **HOME)
+    ana.remember("Lives in Boston", value="Boston", **HOME)
+    clock.move(days=1)
+    ana.remember("Lives in Austin", value="Austin", valid_from=long_ago, corrects=True, **HOME)
+    for day in range(-1, 42, 3):
+        shown = [one.value for memory in ana.memories.list(as_of=long_ago + timedelta(days=day)) for one in memory.statements]
+        assert shown == ([] if day < 0 else ["Austin"])
+
+
+def test_an_ending_never_prolongs_what_ends_before(ana: Memory, clock: StoppedClock) -> None:
+    moves = clock.now() + timedelta(days=5)
+    ana.remember("Lives in Austin", value="Austin", **HOME)
+    ana.remember("Lives in Boston", value="Boston", valid_from=moves, **HOME)
+    ana.remember("Lives in Austin", value="Austin", ended=True, valid_from=moves + timedelta(days=3), **HOME)
+    assert known(ana, as_of=moves + timedelta(days=1)) == ["Lives in Boston"]
+
+
 @pytest.mark.parametrize("words", ["Works at Acme", "No longer works at Acme", "Doesn't work at Acme any more"])
 def test_what_has_ended_is_closed_and_kept(ana: Memory, clock: StoppedClock, words: str) -> None:
     ana.remember("Works at Acme", value="Acme", **JOB)
@@ -424,6 +443,14 @@ def test_pinning_forces_importance_three_and_a_pinned_memory_is_not_archived_s3_
     assert known(ana) == ["Prefers tea"]
 
 
+def test_a_pinned_memory_is_in_the_foundation_even_if_it_was_archived_s3_11(ana: Memory) -> None:
+    ana.remember("Prefers tea", fact_type="preference")
+    key = ana.memories.list()[0].memory.record_key
+    ana.memories.archive(key)
+    ana.memories.pin(key)
+    assert [one.content for one in ana.memories.foundation()[0]] == ["Prefers tea"]
+
+
 def test_what_is_said_again_leaves_the_archive(ana: Memory) -> None:
     ana.remember("Prefers tea", fact_type="preference")
     ana.memories.archive(ana.memories.list()[0].memory.record_key)
@@ -499,6 +526,16 @@ def test_another_agent_learns_of_a_private_memory_by_no_call_s3_40_x_45(
         "journal": other.journal(), "diff": other.diff(START - timedelta(days=1), clock.now()),
     }  # fmt: skip
     assert [name for name, answer in told.items() if "zelda" in repr(answer).lower()] == []
+
+
+def test_everybody_sees_the_entities_of_the_statements_they_may_see_x_45(ana: Memory, engine: perdure.Engine) -> None:
+    other = engine.memory("ana", agent="companion")
+    ana.remember("Zelda plays chess", "PEOPLE", entities=["person:Zelda"], visible_to="coach")
+    assert other.entities.list() == []
+    other.remember("Zelda owns a boat", "PEOPLE", entities=["person:Zelda"], visible_to="companion")
+    for memory in (ana, other):
+        assert [one.ref for one in memory.entities.list()] == ["person:zelda"]
+    assert (known(ana), known(other)) == (["Zelda plays chess"], ["Zelda owns a boat"])
 
 
 # -- T-43: entities -----------------------------------------------------------------------------------------------------
@@ -1527,6 +1564,46 @@ def test_undo_never_leaves_two_current_values(ana: Memory, clock: StoppedClock) 
     assert known(ana) == ["Lives in Seattle"]
     ana.undo(ended, cascade=True)
     assert known(ana) == ["Lives in Austin"]
+
+
+@pytest.mark.parametrize("how", ["merge", "alias"])
+def test_undo_of_a_merge_or_an_alias_does_not_give_later_statements_to_the_wrong_person(
+    ana: Memory, clock: StoppedClock, how: str
+) -> None:
+    ana.remember("Wolfgang is tall", "PEOPLE", entities=["person:Wolfgang"])
+    if how == "merge":
+        ana.remember("Makesh is small", "PEOPLE", entities=["person:Makesh"])
+        clock.move(days=1)
+        number = ana.entities.merge("person:Makesh", "person:Wolfgang")
+    else:
+        ana.entities.alias("person:Wolfgang", "Makesh")
+        number = last(ana)
+    clock.move(days=1)
+    ana.remember("Makesh sings well", "PEOPLE", entities=["person:Makesh"], fact_type="habit")
+    with pytest.raises(Conflict):
+        ana.undo(number)
+    ana.undo(number, cascade=True)
+    assert "Makesh sings well" not in known(ana, entity="person:Wolfgang")
+
+
+def test_what_was_undone_stands_in_nobodys_way_and_twenty_undos_do_not_swell_the_journal(
+    ana: Memory, engine: perdure.Engine, clock: StoppedClock
+) -> None:
+    states, numbers = [records(engine)], []
+    for turn in range(10):
+        ana.remember(f"Lives in city {turn}", value=f"city {turn}", **HOME)
+        numbers.append(last(ana))
+        states.append(records(engine))
+        clock.move(days=1)
+    length = last(ana)
+    for turn in reversed(range(10)):
+        ana.undo(numbers[turn])
+        assert records(engine) == states[turn]
+    assert last(ana) <= 2 * length
+    for _ in range(10):  # and back and forth
+        ana.undo(last(ana))
+    assert last(ana) <= 4 * length
+    assert engine.verify().clean
 
 
 def test_what_cannot_be_undone_is_refused_with_a_reason(backend: Any, clock: StoppedClock) -> None:

@@ -28,7 +28,7 @@ from perdure.services.auditing import AuditReport
 from perdure.services.curating import Curation
 from perdure.services.extracting import Learned
 from perdure.services.forgetting import Forgotten
-from perdure.services.turns import LEASE_S
+from perdure.services.turns import LEASE_S, WAIT_S
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -119,7 +119,7 @@ class AsyncMemory:
     async def context(self, *, budget_tokens: int | None = None) -> Context:
         return await self._threads.run(self._memory.context, budget_tokens=budget_tokens)
 
-    def turn(self, *, wait_s: float = 30.0, lease_s: float = LEASE_S) -> AbstractAsyncContextManager[AsyncTurn]:
+    def turn(self, *, wait_s: float = WAIT_S, lease_s: float = LEASE_S) -> AbstractAsyncContextManager[AsyncTurn]:
         return held_turn(self._memory.turn(wait_s=wait_s, lease_s=lease_s), self._threads)
 
     async def append(self, role: str, content: str, **fields: Unpack[MessageFields]) -> Message:

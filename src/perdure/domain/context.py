@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,8 @@ from perdure.domain.messages import Message
 
 BlockKind = str
 FENCE = "memory"
+# In any case and spacing, and with the full-width sign that some models read as the plain one.
+_FENCES = re.compile(rf"[<\uff1c\u2039](?=\s*/?\s*{FENCE})", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +82,8 @@ def chat_message(message: Message) -> dict[str, Any]:
 
 
 def fenced(text: str) -> str:
-    """`text` with its own fence tags made harmless; everything else stays as it is."""
-    return text.replace(f"</{FENCE}", f"&lt;/{FENCE}").replace(f"<{FENCE}", f"&lt;{FENCE}")
+    """`text` with whatever could pass for our fence made harmless; everything else stays as it is."""
+    return _FENCES.sub(lambda match: f"&lt;{match[0][1:]}", text)
 
 
 def _attribute(text: str) -> str:

@@ -74,6 +74,6 @@ class Layers:
 
 def check_profile(name: str) -> str:
     """`name` if there is such a profile."""
-    if name not in PROFILES:
+    if not isinstance(name, str) or name not in PROFILES:
         raise InvalidInput(f"profile {name!r:.40} is unknown; use one of {', '.join(PROFILES)}")
     return name

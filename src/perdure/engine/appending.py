@@ -17,6 +17,8 @@ from perdure.domain.times import check_instant
 from perdure.engine.tokens import estimate_tokens
 
 TOKENS_MAX = 2**31 - 1
+FUTURE_MAX = timedelta(days=1)
+"""Clocks differ; by more than this, one of them is wrong."""
 NO_METADATA: Mapping[str, Json] = {}
 
 
@@ -147,6 +149,7 @@ class Placing:
     """The newest session of the address, read under the writer's lock."""
     named: dict[str, Session]
     """Sessions that drafts name, as far as they exist, and the resumed one."""
+    now: datetime
     calls: Sequence[CallState]
     """Calls that drafts answer or make again, as far as they are held, by session number."""
     resumed: Session | None = None
@@ -195,7 +198,7 @@ class Placing:
                 session.id,
                 session.opened_at,
                 # A message imported with an old time must not make the session look idle.
-                last_at := max(one.at, session.last_at),
+                last_at := max(self._moment(one), session.last_at),
                 self._end_of(session, given, last_at),
                 seq,
                 session.tokens + one.tokens,
@@ -219,7 +222,7 @@ class Placing:
         if given.session is not None:
             session = self.named.get(given.session)
             if session is None:
-                return self._open(SessionId(given.session), one.at)
+                return self._open(SessionId(given.session), self._moment(one))
             if session.deleted_at is not None:
                 raise Conflict(f"session {given.session!r:.80} was deleted; name another one")
             return session
@@ -228,8 +231,8 @@ class Placing:
             # However long a tool ran, its result belongs to the session of its call.
             return self._session_numbered(call.session_number)
         current = self._current()
-        if current is None or one.at - current.last_at > self.idle:
-            return self._open(SessionId(self.new_id()), one.at)
+        if current is None or self._moment(one) - current.last_at > self.idle:
+            return self._open(SessionId(self.new_id()), self._moment(one))
         return current
 
     def _current(self) -> Session | None:
@@ -240,6 +243,10 @@ class Placing:
             return None
         resumed = self.named.get(self.resumed.id, self.resumed)
         return resumed if resumed.ended_at is None else None
+
+    def _moment(self, one: Draft) -> datetime:
+        """When a session was active: a message from a clock far ahead must not keep it open until then."""
+        return one.at if one.at - self.now <= FUTURE_MAX else self.now
 
     def _session_numbered(self, number: int) -> Session:
         if self.latest is not None and self.latest.number == number:

@@ -250,6 +250,8 @@ class Committer:
         if any(TRUSTS.index(one.trust) > TRUSTS.index(new.trust) for one in held):
             return Outcome("refused", proposal, reason="it contradicts what a more trusted source said")
         most = self.origin.closings_max
+        if most is not None and any((row := self.known.memory(one.memory)) is not None and row.pinned for one in held):
+            return Outcome("refused", proposal, reason="it contradicts a pinned memory; only somebody's word can close that")
         if most is not None and self._closings + len(held) > most:
             return Outcome("refused", proposal, reason=f"this run has closed {self._closings} statements, and may close {most}")
         self._closings += len(held)

@@ -9,6 +9,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
+CHARACTER_MAX = 64
 SENTENCE_CHARS_MAX = 2_000
 """A longer stretch without an end is split where a word ends, so that no step after this one meets a giant."""
 
@@ -186,10 +187,17 @@ def _word_end(text: str, room: int) -> int:
 
 
 def _character_end(text: str, place: int) -> int:
-    """The last place up to `place` that is not inside a character as readers see it: letter and marks, joined emoji, flag."""
-    while 0 < place < len(text) and _joined(text, place):
-        place -= 1
-    return place
+    """The last place up to `place` that is not inside a character as readers see it: letter and marks, joined emoji, flag.
+
+    No character is longer than `CHARACTER_MAX`: a heap of marks is cut anywhere.
+    """
+    least = place - CHARACTER_MAX
+    found = place
+    while 0 < found < len(text) and _joined(text, found):
+        found -= 1
+        if found <= least:
+            return place
+    return found
 
 
 def _joined(text: str, place: int) -> bool:
@@ -211,6 +219,6 @@ def _is_flag_half(char: str) -> bool:
 
 def _flag_halves_before(text: str, place: int) -> int:
     start = place
-    while start > 0 and _is_flag_half(text[start - 1]):
+    while start > max(0, place - CHARACTER_MAX) and _is_flag_half(text[start - 1]):
         start -= 1
     return place - start

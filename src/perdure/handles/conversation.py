@@ -12,6 +12,7 @@ from perdure.domain.digests import Digest, DigestKind
 from perdure.domain.errors import InvalidInput
 from perdure.domain.messages import Message, MessageFields, NewMessage, Session
 from perdure.domain.scope import Scope
+from perdure.domain.text import utf8_size
 from perdure.services.assembly import Assembly
 from perdure.services.folding import Folding, Where
 from perdure.services.ingest import Ingest
@@ -91,6 +92,9 @@ class Conversation:
         """Empty the working set, and show the agent `text` in its place."""
         if not isinstance(text, str) or not text.strip():
             raise InvalidInput("`text` is empty; say what the agent should see, or use `clear()`")
+        if "\0" in text:
+            raise InvalidInput("`text` contains NUL, which no store keeps; remove it")
+        utf8_size(text, "`text`")
         digest = self._do.folding.clear(self._where(session), text=text)
         assert digest is not None  # noqa: S101 - a text is always stored
         return digest

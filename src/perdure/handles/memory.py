@@ -17,6 +17,7 @@ from perdure.domain.messages import Message, MessageFields, NewMessage, Session
 from perdure.domain.scope import Scope
 from perdure.domain.series import Series
 from perdure.domain.tally import Tally
+from perdure.domain.text import utf8_size
 from perdure.engine.auditing import read_export
 from perdure.engine.committing import Outcome
 from perdure.handles.conversation import Conversation, ConversationServices, Turn, held_turn, new_message
@@ -43,7 +44,7 @@ from perdure.services.history import History
 from perdure.services.ingest import Ingest
 from perdure.services.state import StateService
 from perdure.services.transcripts import Transcripts
-from perdure.services.turns import LEASE_S
+from perdure.services.turns import LEASE_S, WAIT_S
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -173,6 +174,10 @@ class Memory:
 
         Name one thing: an entity, a memory, the first and last of a run of messages, or `user=True` for everything.
         """
+        if not isinstance(user, bool):
+            raise InvalidInput(f"`user` = {user!r:.40} must be True or False; `forget` is about the user of this handle")
+        if messages is not None and (not isinstance(messages, tuple | list) or len(messages) != 2):
+            raise InvalidInput(f"`messages` = {messages!r:.60} must be two message ids: the first and the last")
         do = self._do.knowledge.forgetting
         given = {"entity": entity, "memory": memory, "messages": messages, "user": user or None}
         chosen = [name for name, value in given.items() if value is not None]
@@ -181,6 +186,7 @@ class Memory:
         if entity is not None:
             return do.forget_entity(self.scope, check_ref(entity))
         if memory is not None:
+            utf8_size(memory, "`memory`")
             return do.forget_memory(self.scope, memory)
         if messages is not None:
             return do.forget_messages(self.scope, *messages)
@@ -204,7 +210,7 @@ class Memory:
         """
         return self._do.conversation.assembly.context(self.scope, budget_tokens=budget_tokens)
 
-    def turn(self, *, wait_s: float = 30.0, lease_s: float = LEASE_S) -> AbstractContextManager[Turn]:
+    def turn(self, *, wait_s: float = WAIT_S, lease_s: float = LEASE_S) -> AbstractContextManager[Turn]:
         """Hold the floor of this channel: `with ana.turn() as turn: turn.append(…)`. One turn at a time.
 
         The lease is prolonged while the block runs; a process that dies loses it after `lease_s`. `Unavailable` if

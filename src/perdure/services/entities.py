@@ -16,6 +16,7 @@ from perdure.domain.limits import Limits
 from perdure.domain.memories import MemoryRecord, Statement, to_memory, to_statement
 from perdure.domain.records import RecordQuery
 from perdure.domain.scope import Owner, Scope
+from perdure.domain.text import utf8_size
 from perdure.domain.things import Entity, Suggestion, from_body
 from perdure.engine.attributes import is_single_valued
 from perdure.engine.indexing import short
@@ -112,6 +113,7 @@ class Entities:
 
     def dismiss(self, owner: Owner, suggestion: str) -> Suggestion:
         """Do not ask again."""
+        utf8_size(suggestion, "`suggestion`")
 
         def work(tx: Tx) -> Suggestion:
             ledger = Ledger(tx, self._by("dismiss"))

@@ -294,9 +294,17 @@ def _trust(evidence: Iterable[Evidence], messages: dict[str, Message]) -> Trust:
         raise InvalidInput("it rests on no message; an extractor names where something was said")
     for one in cited:
         held = messages.get(one.message)
-        if held is None or not 0 <= one.start < one.end <= len(held.content):
+        if held is None or not _is_place(one, held):
             raise InvalidInput("it rests on words that are not in the messages it was shown")
     return min((_TRUST_OF[messages[one.message].role] for one in cited), key=TRUSTS.index)
+
+
+def _is_place(evidence: Evidence, message: Message) -> bool:
+    """Whether it names words of the message, at the message's own time: when something was said nobody may choose."""
+    ends: tuple[object, object] = (evidence.start, evidence.end)
+    if not all(isinstance(end, int) and not isinstance(end, bool) for end in ends):
+        return False
+    return 0 <= evidence.start < evidence.end <= len(message.content) and evidence.at == message.at
 
 
 def _is_todo(todo: object, messages: dict[str, Message]) -> bool:

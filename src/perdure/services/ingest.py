@@ -68,7 +68,7 @@ class Ingest:
     ) -> list[Message]:
         """`append` as part of a transaction. `suspects` are the ids that may be held already."""
         address, queue_max = scope.address, self.limits.queue_jobs_max
-        plan = self._placed(tx, scope, drafts, suspects)
+        plan = self._placed(tx, scope, drafts, suspects, now)
         if plan.messages:
             tx.put_sessions(plan.sessions.values())
             tx.append(plan.messages)
@@ -79,7 +79,9 @@ class Ingest:
                 tx.enqueue(session_job(TALLY, address, number, now), now=now, queue_max=queue_max)
         return plan.results
 
-    def _placed(self, tx: Tx, scope: Scope, drafts: Sequence[Draft], suspects: Sequence[MessageId]) -> AppendPlan:
+    def _placed(
+        self, tx: Tx, scope: Scope, drafts: Sequence[Draft], suspects: Sequence[MessageId], now: datetime
+    ) -> AppendPlan:
         address = scope.address
         # The session is read first: on stores with row locks, that is what keeps rivals out until we are done.
         latest = tx.latest_session(address)
@@ -106,6 +108,7 @@ class Ingest:
             held=held,
             latest=latest,
             named=named,
+            now=now,
             calls=calls,
             resumed=resumed,
         )

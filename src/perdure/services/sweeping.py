@@ -71,7 +71,8 @@ class Sweeping:
         if is_due(now, view.records.count("memory", ("status", "ACTIVE")), *curated):
             jobs.append(address_job(CURATE, address, now))
         if not ended:
-            jobs.append(address_job(SWEEP, address, session.last_at + self.idle + JUST_AFTER))
+            # A time in the future, from a clock that was wrong, must not keep a session open until then.
+            jobs.append(address_job(SWEEP, address, min(session.last_at, now) + self.idle + JUST_AFTER))
         elif "session_digest" in policies and session.messages > covered(talk.latest_digest(address, number, "session")):
             jobs.append(session_job("session_digest", address, number, now))
         if self.transcripts:
@@ -106,7 +107,7 @@ class Sweeping:
         now = self.clock.now()
         sessions = self.store.read(job.owner, lambda view: view.conversation.open_sessions(address, limit=OPEN_SESSIONS_MAX))
         silent = [session for session in sessions if now - session.last_at > self.idle]
-        waiting = [session.last_at + self.idle + JUST_AFTER for session in sessions if now - session.last_at <= self.idle]
+        waiting = [min(session.last_at, now) + self.idle + JUST_AFTER for session in sessions if session not in silent]
 
         def effect(tx: Tx) -> None:
             for session in silent:

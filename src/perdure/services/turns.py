@@ -13,7 +13,9 @@ from perdure.ports.clock import Clock
 from perdure.ports.store import Store, Tx
 
 POLL_S = 0.05
-LEASE_S = 60.0
+LEASE_S = 20.0
+WAIT_S = 30.0
+"""Longer than a lease: whoever waits outlives a holder that has died."""
 SECONDS_MAX = 86_400.0
 
 
