@@ -92,13 +92,14 @@ def test_a_job_whose_worker_was_killed_is_run_by_another_one_after_the_lease(sql
 
         def done() -> bool:
             engine.process(1)
-            return bool(memory.jobs("done"))
+            return any(job.kind == "tally" for job in memory.jobs("done"))
 
         eventually(done)
-        [job] = memory.jobs()
+        [job] = [job for job in memory.jobs() if job.kind == "tally"]
         assert (job.state, job.attempts, job.fence, job.failures) == ("done", 2, 2, 0)
         assert memory.tally().up_to_seq == 7
-        assert len(memory.journal()) == 1, "what a job writes is written once"
+        counted = [operation for operation in memory.journal() if operation.kind == "tally"]
+        assert len(counted) == 1, "what a job writes is written once"
         assert engine.verify().findings == ()
 
 
@@ -117,11 +118,14 @@ def test_workers_killed_at_any_moment_leave_no_job_undone_and_none_done_twice(sq
 
         def idle() -> bool:
             engine.process(10)
-            return not any(job.state != "done" for user in users for job in engine.memory(user).jobs())
+            # The sweeper waits for a silence that does not come here.
+            jobs = [job for user in users for job in engine.memory(user).jobs() if job.kind != "sweep"]
+            return all(job.state == "done" for job in jobs)
 
         eventually(idle)
         for user in users:
             assert engine.memory(user).tally().up_to_seq == appended
-            counted = [operation.after for operation in engine.memory(user).journal(1_000)]
+            journal = engine.memory(user).journal(1_000)
+            counted = [operation.after for operation in journal if operation.kind == "tally"]
             assert len({str(body) for body in counted}) == len(counted), "no run wrote what another one had written"
         assert engine.verify().findings == ()
