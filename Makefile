@@ -27,10 +27,13 @@ format: $(VENV)/.test-installed
 	$(BIN)/ruff format src tests bench examples conftest.py
 	$(BIN)/ruff check --fix src tests bench examples conftest.py
 
-bench: $(VENV)/.bench-installed  ## Measure appends, series and conversations beside the peers and the limit of the disk.
+bench: $(VENV)/.bench-installed  ## Measure speed beside the peers and the limit of the disk, and how well things are learned.
 	$(BIN)/python bench/append.py
 	$(BIN)/python bench/series.py
 	$(BIN)/python bench/conversation.py
+	$(BIN)/python bench/knowledge/extraction.py
+	$(BIN)/python bench/knowledge/updates.py
+	$(BIN)/python bench/knowledge/names.py
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from perdure.domain.errors import InvalidInput
+from perdure.domain.knowledge import Extraction, ExtractionRequest
 from perdure.domain.limits import Limits
 from perdure.domain.reports import BackupReport, DoctorReport, ProcessReport, PurgeReport, StoreFile, VerifyReport
 from perdure.domain.scope import DEFAULT, Scope
 from perdure.domain.text import utf8_size
-from perdure.engine.extraction import RuleExtractor
 from perdure.engine.extractive import ExtractiveSummariser
 from perdure.engine.tokens import estimate_tokens
 from perdure.engine.upkeep import CURATE, EXTRACT, LESSONS, SWEEP, TALLY, TRANSCRIPT
@@ -142,7 +142,7 @@ class Engine:
         talk = _Talk(store, clock, settings, summariser)
         self._ingest = talk.services.ingest
         _check_extractor(extractor)
-        chosen = RuleExtractor() if extractor is None else extractor
+        chosen = _Rules() if extractor is None else extractor
         knowledge = KnowledgeServices(
             Knowledge(store, clock, settings.limits),
             Undoing(store, clock),
@@ -287,6 +287,17 @@ class _Talk:
             self.handlers[TRANSCRIPT] = transcript_handler(store, self.transcripts, messages_min=minimum)
             self.book = LessonBook(LessonFolder(root))
             self.handlers[LESSONS] = lessons_handler(self.book)
+
+
+class _Rules:
+    """The rule extractor, loaded when it is first asked: its patterns take longer than all the rest of opening a store."""
+
+    name = "rules/1"
+
+    def extract(self, request: ExtractionRequest) -> Extraction:
+        from perdure.engine.extraction import RuleExtractor
+
+        return RuleExtractor().extract(request)
 
 
 class _Background:

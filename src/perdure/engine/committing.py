@@ -116,7 +116,8 @@ class Committer:
         line = self._line(new)
         now = self.origin.now
         current = [one for one in line if one.is_live() and (one.valid_to is None or one.valid_to > now)]
-        held_here = (*current, *self.known.statements(new.memory), *self._about(new))
+        others = (*self.known.statements(new.memory), *self._about(new))
+        held_here = (*current, *(one for one in others if one.valid_to is None or one.valid_to > one.valid_from))
         exactly = proposal.corrects
         same = next((held for held in held_here if _same(held, new, exactly=exactly, ended=proposal.ended)), None)
         if proposal.ended:
@@ -190,7 +191,9 @@ class Committer:
             return Outcome("past", proposal, past)
         if (refused := self._may_close(proposal, new, [held])) is not None:
             return refused
-        over = held.closed(valid_to=when, at=self.origin.now, by=None, reason="said to be over").cited(new.evidence)
+        # What ends already is not prolonged by being told to end.
+        until = when if held.valid_to is None else min(when, held.valid_to)
+        over = held.closed(valid_to=until, at=self.origin.now, by=None, reason="said to be over").cited(new.evidence)
         self.known.put_statement(over)
         return Outcome("ended", proposal, over, (over,))
 

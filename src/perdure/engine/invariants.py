@@ -19,8 +19,8 @@ from perdure.domain.reports import Finding
 from perdure.domain.scope import Address, Owner
 from perdure.domain.tally import Tally, extended
 from perdure.domain.text import Json
+from perdure.engine.attributes import is_single_valued
 from perdure.engine.indexing import terms_of
-from perdure.engine.predicates import is_single_valued
 
 Place = tuple[Owner, Address, int]
 

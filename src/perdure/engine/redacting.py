@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,21 +18,34 @@ FORGOTTEN = "[forgotten]"
 MASK = "█"
 """One for each character, so that what else is known to stand in a text still stands at its place."""
 NAME_CHARS_MIN = 2
+_UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 
 
 def name_redactor(names: Iterable[str]) -> Callable[[str], str]:
-    """A function that masks `names` wherever they stand as words, in any case, also inside JSON text."""
+    """A function that masks `names` wherever they stand as words, in any case and form, also inside JSON text."""
     forms: set[str] = set()
     for name in names:
         if len(name.strip()) >= NAME_CHARS_MIN:
-            plain = name.strip()
-            forms |= {plain, json.dumps(plain, ensure_ascii=False)[1:-1], json.dumps(plain)[1:-1]}
-            forms |= {plain.replace(" ", "_"), plain.replace(" ", "-")}
+            forms |= _forms(name.strip())
     if not forms:
         return lambda text: text
     longest_first = sorted(forms, key=lambda form: (-len(form), form))
-    pattern = re.compile(r"(?<![^\W_])(?:" + "|".join(map(re.escape, longest_first)) + r")(?![^\W_])", re.IGNORECASE)
+    pattern = re.compile("|".join(map(_as_word, longest_first)), re.IGNORECASE)
     return lambda text: pattern.sub(lambda match: MASK * len(match[0]), text)
+
+
+def _forms(name: str) -> set[str]:
+    """A name composed and decomposed, joined as addresses and handles do it, plain and as JSON writes it."""
+    spelled = {unicodedata.normalize(form, name) for form in ("NFC", "NFD")}
+    joined = {one.replace(" ", sign) for one in spelled for sign in (" ", "_", "-", ".", "")}
+    return joined | {text for one in joined for text in (json.dumps(one, ensure_ascii=False)[1:-1], json.dumps(one)[1:-1])}
+
+
+def _as_word(form: str) -> str:
+    """The form as a word of its own; scripts that are written without spaces have no such thing."""
+    before = "" if _UNSPACED.match(form[0]) else r"(?<![^\W_])"
+    after = "" if _UNSPACED.match(form[-1]) else r"(?![^\W_])"
+    return f"{before}{re.escape(form)}{after}"
 
 
 def without_spans(text: str, spans: Sequence[tuple[int, int]]) -> str:

@@ -137,11 +137,11 @@ class Entities:
 
 
 def _is_for(view: View, entity: Entity, scope: Scope) -> bool:
-    """Whether an agent may know of an entity: all may, or it was told something about it itself."""
+    """Whether an agent may know of an entity: all may, or it may see something that is said about it."""
     agent = scope.address.agent
     if entity.visible_to in (None, agent):
         return True
-    return any(one.visible_to == agent for one in _statements(view, ("entity", short(entity.ref))))
+    return any(one.visible_to in (None, agent) for one in _statements(view, ("entity", short(entity.ref))))
 
 
 def _may_see(view: View, scope: Scope, subject: str) -> bool:

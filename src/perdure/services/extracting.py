@@ -16,10 +16,10 @@ from perdure.domain.records import RecordQuery
 from perdure.domain.scope import Address, MessageId, Owner, Scope, SessionId
 from perdure.domain.text import utf8_size
 from perdure.domain.things import Entity, Todo, from_body
+from perdure.engine.attributes import is_single_valued
 from perdure.engine.committing import CLOSE_MIN, Origin, Outcome
 from perdure.engine.echoes import fingerprint
 from perdure.engine.indexing import short
-from perdure.engine.predicates import is_single_valued
 from perdure.engine.sentences import sentence_spans
 from perdure.ports.clock import Clock
 from perdure.ports.extract import Extractor

@@ -18,10 +18,10 @@ from perdure.domain.scope import Owner, Scope
 from perdure.domain.text import utf8_size
 from perdure.domain.things import Rejection, from_body
 from perdure.domain.times import check_instant
+from perdure.engine.attributes import is_single_valued
 from perdure.engine.committing import ATTRIBUTE, Committer, Origin, Outcome, closings_max
 from perdure.engine.hygiene import hides_something, holds_secret
 from perdure.engine.indexing import short
-from perdure.engine.predicates import is_single_valued
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store, Tx, View
 from perdure.services.ledger import Ledger, find_entity

@@ -12,8 +12,8 @@ from perdure.domain.memories import to_statement
 from perdure.domain.records import Record, RecordKind, RecordQuery, record_kind
 from perdure.domain.scope import Owner
 from perdure.domain.text import Json
+from perdure.engine.attributes import is_single_valued
 from perdure.engine.indexing import short
-from perdure.engine.predicates import is_single_valued
 from perdure.engine.undoing import UNDO, firsts, standing
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store, Tx

@@ -90,6 +90,8 @@ def add(
     out.value(outcome, show_as.learned_lines(Learned((outcome,)), out.width))
     if not out.as_json and outcome.statement is not None:
         out.note(f"in memory {one_line(outcome.statement.memory)}")
+    if outcome.verdict == "refused":
+        raise typer.Exit(2)  # as for any other input that is not taken
 
 
 @app.command("list")
