@@ -16,6 +16,7 @@ from perdure.services.curating import Curation
 from perdure.services.extracting import Learned
 from perdure.services.forgetting import Forgotten
 from perdure.services.knowledge import Recalled
+from perdure.services.prompted_extraction import PromptedExtractor
 
 __all__ = [
     "AgentTask",
@@ -30,6 +31,7 @@ __all__ = [
     "Learned",
     "MemoryRecord",
     "Outcome",
+    "PromptedExtractor",
     "Proposal",
     "Recalled",
     "Rejection",

@@ -58,7 +58,7 @@ def render(prompt: Prompt, request: SummaryRequest) -> str:
         "chars_max": str(request.chars_max),
         "words_max": str(request.words_max if request.words_max is not None else WORDS_DEFAULT),
     }
-    return _filled(prompt, values)
+    return filled(prompt, values)
 
 
 def as_data(value: Json) -> str:
@@ -74,7 +74,8 @@ def _escape(char: str) -> str:
     return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"
 
 
-def _filled(prompt: Prompt, values: Mapping[str, str]) -> str:
+def filled(prompt: Prompt, values: Mapping[str, str]) -> str:
+    """The prompt with its places filled. What is filled in is not searched for places again."""
     unknown = {name for name in _PLACE.findall(prompt.body) if name not in values}
     if unknown:
         raise Corrupt(f"prompt `{prompt.name}` has unknown places {sorted(unknown)}; install perdure again")
@@ -85,12 +86,13 @@ def _data(request: SummaryRequest) -> Iterator[str]:
     if request.previous:
         yield as_data({"previous": request.previous})
     for message in request.messages:
-        yield as_data(_message(message))
+        yield as_data(message_form(message))
     if request.question:
         yield as_data({"latest_question": cut_text(request.question, MESSAGE_CHARS_MAX)})
 
 
-def _message(message: Message) -> dict[str, Json]:
+def message_form(message: Message) -> dict[str, Json]:
+    """A message as prompts show it, cut to a length."""
     limit = TOOL_CHARS_MAX if message.role == "tool" else MESSAGE_CHARS_MAX
     line: dict[str, Json] = {
         "at": f"{message.at.astimezone(UTC):%Y-%m-%d %H:%M}", "who": message.role, "text": cut_text(message.content, limit),

@@ -158,7 +158,7 @@ def _add(lines: list[str], line: str, *, is_list: bool) -> None:
 
 
 def _fields(reply: str, *, texts: Sequence[str], names: Sequence[str], needed: str | None) -> FieldsReply | Unreadable:
-    found = _json_object(_bare(reply), names)
+    found = json_object(reply, names)
     if found is None:
         return Unreadable("the reply holds no JSON object with the keys asked for")
     fields: dict[str, Json] = {}
@@ -173,8 +173,9 @@ def _fields(reply: str, *, texts: Sequence[str], names: Sequence[str], needed: s
     return FieldsReply(fields)
 
 
-def _json_object(text: str, names: Sequence[str]) -> dict[str, Json] | None:
-    """The first JSON object in `text` that has at least one of the names, in any case; keys as the names are spelt."""
+def json_object(reply: str, names: Sequence[str]) -> dict[str, Json] | None:
+    """The first JSON object in a reply that has at least one of the names, in any case; keys as the names are spelt."""
+    text = _bare(reply)
     decoder = json.JSONDecoder()
     place = 0
     for _ in range(20):

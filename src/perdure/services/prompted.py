@@ -65,4 +65,10 @@ _READERS: dict[DigestKind, Callable[[str], FoldReply | TextReply | FieldsReply |
 @cache
 def prompt_for(kind: DigestKind) -> Prompt:
     """The prompt that asks for a digest of this kind."""
-    return read_prompt((files("perdure") / "prompts" / f"{kind}.md").read_text(encoding="utf-8"))
+    return prompt_named(kind)
+
+
+@cache
+def prompt_named(name: str) -> Prompt:
+    """The prompt of that name."""
+    return read_prompt((files("perdure") / "prompts" / f"{name}.md").read_text(encoding="utf-8"))
