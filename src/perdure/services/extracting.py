@@ -204,7 +204,7 @@ class Extracting:
             if not isinstance(found, Extraction):
                 raise InvalidInput(f"the extractor answered with a `{type(found).__name__}`; return an `Extraction`")
             return replace(found, proposals=tuple(found.proposals), todos=tuple(found.todos))
-        except Exception as error:
+        except Exception as error:  # the plugin edge: an extractor may be anybody's code
             raise Unavailable(
                 f"the extractor failed ({in_short(error).reason}); nothing was learned, nothing is lost"
             ) from error

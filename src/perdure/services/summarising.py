@@ -136,7 +136,7 @@ def _asked(summariser: Summariser, request: SummaryRequest) -> Summary:
     try:
         summary = summariser.summarise(request)
         check_summary(summary)
-    except Exception as error:
+    except Exception as error:  # the plugin edge: a summariser may be anybody's code
         raise SummaryFailed(in_short(error)) from error
     return replace(summary, text=cut_text(summary.text, request.chars_max, request.words_max))
 

@@ -17,7 +17,7 @@ from perdure.interfaces.cli.output import Output
 
 app = typer.Typer(no_args_is_help=True, help="What the user means to do, as told to this agent.", rich_markup_mode=None)
 tasks_app = typer.Typer(no_args_is_help=True, help="What this agent itself is doing.", rich_markup_mode=None)
-TodoId = Annotated[str, typer.Argument(metavar="TODO", help="Its id, as `perdure todo list` shows it.")]
+TodoId = Annotated[str, typer.Argument(metavar="ID", help="Its id, as `perdure todo list` shows it.")]
 Limit = Annotated[int, typer.Option(help="How many at most.")]
 
 
