@@ -306,17 +306,8 @@ def comparisons(lines: Sequence[Line]) -> list[dict[str, Any]]:
 
 
 def show(times: Sequence[dict[str, Any]], figures: Sequence[dict[str, Any]]) -> None:
-    print(f"\n{'':22}{'size':>10}  {'':20}{'calls':>6}{'p50 ms':>10}{'p95 ms':>10}{'mean ms':>10}   95 % interval")
-    for row in sorted(times, key=lambda row: (TASKS.index(row["task"]), row["size"])):
-        mean, what = row["mean_ms"], f"{row['task']:22}{row['size']:10,}  {row['who']:20}{row['calls']:6}"
-        middle = f"{row['p50_ms']:10,.3f}{row['p95_ms']:10,.3f}{mean['value']:10,.3f}"
-        print(f"{what}{middle}   {mean['low']:,.3f} to {mean['high']:,.3f}")
-    print(f"\n{'':52}{'figure':>9}   {'95 % interval':20}{'raw reaches':>12}{'aim':>8}")
-    for row in figures:
-        figure, raw = row["figure"], "" if row["raw"] is None else f"{row['raw']['value']:,.2f}"
-        aim = "" if row["aim"] is None else f"≤ {row['aim']}"
-        spread = f"{figure['low']:,.2f} to {figure['high']:,.2f}"
-        print(f"{row['what']:52}{figure['value']:9,.2f}   {spread:20}{raw:>12}{aim:>8}  {row['verdict']}".rstrip())
+    machine.show_times(times, TASKS, digits=3)
+    machine.show_figures(figures, limit="raw reaches")
     print(f"\n{EXPLAINED}")
 
 

@@ -216,3 +216,22 @@ def working_directory(wanted: Path | None) -> Iterator[Path]:
         raise SystemExit(f"{parent} is on {kind}, where a sync costs nothing; name a directory on a disk with --dir")
     with tempfile.TemporaryDirectory(prefix="perdure-bench-", dir=parent) as name:
         yield Path(name)
+
+
+def show_times(times: Sequence[dict[str, Any]], tasks: Sequence[str], *, digits: int) -> None:
+    """Print how long each task took, by task and size."""
+    print(f"\n{'':22}{'size':>10}  {'':20}{'calls':>6}{'p50 ms':>10}{'p95 ms':>10}{'mean ms':>10}   95 % interval")
+    for row in sorted(times, key=lambda row: (tasks.index(row["task"]), row["size"])):
+        mean, what = row["mean_ms"], f"{row['task']:22}{row['size']:10,}  {row['who']:20}{row['calls']:6}"
+        middle = f"{row['p50_ms']:10,.{digits}f}{row['p95_ms']:10,.{digits}f}{mean['value']:10,.{digits}f}"
+        print(f"{what}{middle}   {mean['low']:,.{digits}f} to {mean['high']:,.{digits}f}")
+
+
+def show_figures(figures: Sequence[dict[str, Any]], *, limit: str) -> None:
+    """Print what was compared, beside what the limit reaches and what was aimed at."""
+    print(f"\n{'':54}{'figure':>9}   {'95 % interval':20}{limit:>14}{'aim':>8}")
+    for row in figures:
+        figure, raw = row["figure"], "" if row["raw"] is None else f"{row['raw']['value']:,.2f}"
+        aim = "" if row["aim"] is None else f"{'≤' if row['at_most'] else '≥'} {row['aim']}"
+        spread = f"{figure['low']:,.2f} to {figure['high']:,.2f}"
+        print(f"{row['what']:54}{figure['value']:9,.2f}   {spread:20}{raw:>14}{aim:>8}  {row['verdict']}".rstrip())

@@ -392,17 +392,8 @@ def comparisons(lines: Sequence[Line], sizes: Sequence[int]) -> list[dict[str, A
 
 
 def show(rates: Sequence[dict[str, Any]], ratios: Sequence[dict[str, Any]]) -> None:
-    print(f"\n{'':22}{'size':>10}  {'':20}{'calls':>6}{'p50 ms':>10}{'p95 ms':>10}{'mean ms':>10}   95 % interval")
-    for row in sorted(rates, key=lambda row: (TASKS.index(row["task"]), row["size"])):
-        mean, what = row["mean_ms"], f"{row['task']:22}{row['size']:10,}  {row['who']:20}{row['calls']:6}"
-        times = f"{row['p50_ms']:10,.2f}{row['p95_ms']:10,.2f}{mean['value']:10,.2f}"
-        print(f"{what}{times}   {mean['low']:,.2f} to {mean['high']:,.2f}")
-    print(f"\n{'':54}{'ratio':>9}   {'95 % interval':18}{'plain reaches':>14}{'aim':>8}")
-    for row in ratios:
-        figure, plain = row["figure"], "" if row["raw"] is None else f"{row['raw']['value']:,.2f}"
-        aim = "" if row["aim"] is None else f"{'≤' if row['at_most'] else '≥'} {row['aim']}"
-        spread = f"{figure['low']:,.2f} to {figure['high']:,.2f}"
-        print(f"{row['what']:54}{figure['value']:9,.2f}   {spread:18}{plain:>14}{aim:>8}  {row['verdict']}".rstrip())
+    machine.show_times(rates, TASKS, digits=2)
+    machine.show_figures(ratios, limit="plain reaches")
     print(f"\n{EXPLAINED}")
 
 
