@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 import socket
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from perdure.domain.errors import InvalidInput
 from perdure.domain.knowledge import Extraction, ExtractionRequest
 from perdure.domain.limits import Limits
+from perdure.domain.recall import parse_blend
 from perdure.domain.reports import BackupReport, DoctorReport, ProcessReport, PurgeReport, StoreFile, VerifyReport
 from perdure.domain.scope import DEFAULT, Scope
 from perdure.domain.text import utf8_size
@@ -25,10 +26,14 @@ from perdure.engine.upkeep import CURATE, EXTRACT, LESSONS, SWEEP, TALLY, TRANSC
 from perdure.handles.conversation import ConversationServices
 from perdure.handles.knowledge import KnowledgeServices
 from perdure.handles.memory import Memory, MemoryServices
+from perdure.handles.recall import RecallServices
 from perdure.handles.series import SeriesServices
 from perdure.ports.clock import Clock
 from perdure.ports.contexts import ContextStore
+from perdure.ports.embedding import Embedder
 from perdure.ports.extract import Extractor
+from perdure.ports.index import INDEX_JOB
+from perdure.ports.rerank import Reranker
 from perdure.ports.store import Progress, Store
 from perdure.ports.summarise import Summariser
 from perdure.services.aggregates import Aggregates
@@ -40,18 +45,24 @@ from perdure.services.contexts import StoredContexts
 from perdure.services.curating import Curating
 from perdure.services.digesting import Digesting
 from perdure.services.doctor import Doctor
+from perdure.services.embedders import Embedders
 from perdure.services.entities import Entities
 from perdure.services.extracting import Extracting
 from perdure.services.folding import Folding
 from perdure.services.forgetting import Forgetting
 from perdure.services.history import History
+from perdure.services.indexing import Indexing
 from perdure.services.ingest import Ingest
+from perdure.services.instructions import Instructions
+from perdure.services.knowing import Knowing
 from perdure.services.knowledge import Knowledge
 from perdure.services.lessons import LessonBook, lessons_handler
 from perdure.services.readthrough import ReadThrough
+from perdure.services.recalling import Recalling
 from perdure.services.retention import CLEANUP, cleanup_handler, cleanup_job
 from perdure.services.series import SeriesService
 from perdure.services.sessions import Sessions
+from perdure.services.shelves import Shelves
 from perdure.services.state import StateService
 from perdure.services.summarising import Writer
 from perdure.services.sweeping import Sweeping
@@ -65,9 +76,18 @@ from perdure.services.work import TIDY, Handler, Worker, tidy_handler, tidy_job
 from perdure.settings import Settings, default_store_path, load
 
 if TYPE_CHECKING:
-    from typing import Self
+    from typing import Self, Unpack
 
 BACKGROUND_STOP_S = 10.0
+
+
+class Models(TypedDict, total=False):
+    """What a host may bring along instead of the rules and the built-in embedder."""
+
+    summariser: Summariser | None
+    extractor: Extractor | None
+    embedder: Embedder | None
+    reranker: Reranker | None
 
 
 def open(  # noqa: A001 - `perdure.open` reads as what it is, and nothing in this module needs the builtin
@@ -76,14 +96,14 @@ def open(  # noqa: A001 - `perdure.open` reads as what it is, and nothing in thi
     background: bool = False,
     settings: Settings | None = None,
     clock: Clock | None = None,
-    summariser: Summariser | None = None,
-    extractor: Extractor | None = None,
+    **models: Unpack[Models],
 ) -> Engine:
     """Open the store at `url`, making it if it is new.
 
     Without a URL, the settings name it, else it is a SQLite file in the user's data directory. With `background=True`
     a thread of this process runs the jobs until `close()`; otherwise `perdure worker` or `process()` does. Summaries
     are written by `summariser`, and memories are proposed by `extractor`; without them, by rules that need no model.
+    Meaning is compared by `embedder`, else by the one that the settings name; `reranker` has a last look at what was found.
     """
     chosen = settings if settings is not None else load(url=url)
     if settings is not None and url is not None:
@@ -92,7 +112,10 @@ def open(  # noqa: A001 - `perdure.open` reads as what it is, and nothing in thi
         from perdure.adapters.system import SystemClock
 
         clock = SystemClock()
-    return Engine(_open_store(chosen), clock, chosen, background=background, summariser=summariser, extractor=extractor)
+    unknown = [name for name in models if name not in Models.__annotations__]
+    if unknown:
+        raise TypeError(f"open() got an unexpected keyword argument {unknown[0]!r}")
+    return Engine(_open_store(chosen), clock, chosen, background=background, models=models)
 
 
 def restore(
@@ -132,29 +155,41 @@ class Engine:
         settings: Settings,
         *,
         background: bool = False,
-        summariser: Summariser | None = None,
-        extractor: Extractor | None = None,
+        models: Models | None = None,
     ) -> None:
+        given: Models = {} if models is None else models
         self._store = store
         self._clock = clock
         self._settings = settings
         self._history = History(store, settings.limits)
-        talk = _Talk(store, clock, settings, summariser)
+        limits = settings.limits
+        known = Knowledge(store, clock, limits)
+        todos, orders = Todos(store, clock, limits), Instructions(store, clock, limits)
+        limit = settings.series_max_entries
+        series = SeriesService(store, clock, limits, None if limit == 0 else limit)
+        _check_reranker(given.get("reranker"))
+        embedders = Embedders(settings.embedder, given.get("embedder"), _embedder)
+        recalling = Recalling(
+            store, clock, limits, settings.zone, Shelves(), embedders, _near, _token_count(settings.tokenizer),
+            parse_blend(settings.recall_blend), series, given.get("reranker"),
+        )  # fmt: skip
+        indexing = Indexing(store, clock, embedders.current, settings.zone)
+        talk = _Talk(store, clock, settings, given.get("summariser"), Knowing(store, clock, known, todos, orders, recalling))
         self._ingest = talk.services.ingest
+        extractor = given.get("extractor")
         _check_extractor(extractor)
         chosen = _Rules() if extractor is None else extractor
         knowledge = KnowledgeServices(
-            Knowledge(store, clock, settings.limits),
+            known,
             Undoing(store, clock),
-            Entities(store, clock, settings.limits),
-            Todos(store, clock, settings.limits),
+            Entities(store, clock, limits),
+            todos,
+            orders,
             Extracting(store, clock, chosen, settings.zone),
             Curating(store, clock),
-            Forgetting(store, clock, talk.transcripts, talk.book),
+            Forgetting(store, clock, talk.transcripts, talk.book, settings.zone),
             Auditing(store, clock),
         )
-        limit = settings.series_max_entries
-        series = SeriesService(store, clock, settings.limits, None if limit == 0 else limit)
         self._services = MemoryServices(
             clock,
             self._ingest,
@@ -164,6 +199,7 @@ class Engine:
             SeriesServices(series, Aggregates(store), ReadThrough(store, series)),
             talk.transcripts,
             knowledge,
+            RecallServices(recalling, indexing),
         )
         self._handlers: dict[str, Handler] = {
             TIDY: tidy_handler(store, clock),
@@ -171,6 +207,7 @@ class Engine:
             **talk.handlers,
             EXTRACT: knowledge.extracting.handle,
             CURATE: knowledge.curating.handle,
+            INDEX_JOB: indexing.handle,
         }
         self._background = _Background(self.worker()) if background else None
 
@@ -217,6 +254,11 @@ class Engine:
         self._store.purge()
         return PurgeReport(removed, before, self._store.describe().bytes)
 
+    def reindex(self, progress: Progress | None = None) -> Mapping[str, int]:
+        """Make the search index of every user anew, while the old ones answer; the number of entries by space and user."""
+        indexing = self._services.recall.indexing
+        return {f"{owner.space}/{owner.user}": indexing.reindex(owner, progress) for owner in indexing.owners()}
+
     def files(self) -> tuple[StoreFile, ...]:
         """The files that hold the data, as far as this process can see them."""
         return self._store.files()
@@ -246,7 +288,7 @@ def context_store(engine: Engine, *, user: str | None = None, space: str | None 
 class _Talk:
     """The conversation part of an engine: its services, and the handlers of the jobs it causes."""
 
-    def __init__(self, store: Store, clock: Clock, settings: Settings, summariser: Summariser | None) -> None:
+    def __init__(self, store: Store, clock: Clock, settings: Settings, summariser: Summariser | None, knowing: Knowing) -> None:
         layers, limits = settings.layers, settings.limits
         idle = timedelta(seconds=settings.session_idle_s)
         offline = ExtractiveSummariser()
@@ -259,10 +301,10 @@ class _Talk:
         digesting = Digesting(store, clock, writer, layers)
         resume_within = timedelta(seconds=settings.session_resume_s)
         self.services = ConversationServices(
-            Ingest(store, clock, limits, idle, count),
+            Ingest(store, clock, limits, idle, count, settings.zone),
             Sessions(store, clock, limits, resume_within, transcripts=has_files),
             folding,
-            Assembly(store, clock, layers, idle, folding, sweeping, count),
+            Assembly(store, clock, layers, idle, folding, sweeping, count, knowing),
             Turns(store, clock),
         )
         self.handlers: dict[str, Handler] = {
@@ -392,6 +434,36 @@ def _check_extractor(extractor: object) -> None:
         return
     if not isinstance(getattr(extractor, "name", None), str) or not callable(getattr(extractor, "extract", None)):
         raise InvalidInput(f"`extractor` is a `{type(extractor).__name__}`; it needs a `name` and a method `extract(request)`")
+
+
+def _check_reranker(reranker: object) -> None:
+    if reranker is not None and not callable(getattr(reranker, "rerank", None)):
+        raise InvalidInput(
+            f"`reranker` is a `{type(reranker).__name__}`; it needs a `name` and a method `rerank(question, texts)`"
+        )
+
+
+def _near(word: str) -> Sequence[tuple[str, float]]:
+    """Words of like meaning, by the built-in table, which is read when it is first asked."""
+    from perdure.adapters.embedding.kin import bundled_kin
+
+    return bundled_kin().near(word)
+
+
+def _embedder(setting: str) -> Embedder:
+    kind, _, rest = setting.partition(":")
+    if kind == "onnx":
+        from perdure.adapters.embedding.onnx import OnnxEmbedder
+
+        return OnnxEmbedder(Path(rest))
+    if kind in ("openai", "ollama"):
+        from perdure.adapters.embedding.http import OLLAMA, OPENAI, HttpEmbedder, ServerModel
+
+        address, _, model = rest.rpartition("#")
+        return HttpEmbedder(ServerModel(address, model), OPENAI if kind == "openai" else OLLAMA)
+    from perdure.adapters.embedding.static import StaticEmbedder
+
+    return StaticEmbedder()
 
 
 def _token_count(tokenizer: str) -> Callable[[str], int]:

@@ -16,8 +16,11 @@ from typing import Any
 from perdure.domain.errors import InvalidInput
 from perdure.domain.layers import DEFAULT_PROFILE, Layers, check_profile
 from perdure.domain.limits import Limits
+from perdure.domain.recall import parse_blend
 
 PREFIX = "PERDURE_"
+OTHERS = ("config", "bench_data", "rebuild_embedder")
+"""Variables of that name which are no settings: where the settings are, and what benchmarks and builds read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,10 @@ class Settings:
     """A session with more messages than this has a transcript."""
     zone: str = "UTC"
     """The users' time zone, in which `yesterday` and `next Friday` are meant."""
+    embedder: str = "static"
+    """What compares meaning: `static` (built in), `none`, `onnx:FOLDER`, `openai:URL#MODEL` or `ollama:URL#MODEL`."""
+    recall_blend: str = "off"
+    """`off`: recall orders by relevance. `on`: by 40 % relevance, 30 % recency, 30 % frequency; or three other weights."""
     series_max_entries: int = 10_000
     """Entries a new series keeps unless it says otherwise; the oldest are evicted. 0: no bound."""
     postgres_schema: str = "perdure"
@@ -68,6 +75,7 @@ class Settings:
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 10**9:
                 raise InvalidInput(f"setting `{name}` = {value} must be more than 0 seconds")
         _check_zone(self.zone)
+        parse_blend(self.recall_blend)
         if self.transcript_messages_min < 0:
             raise InvalidInput(f"setting `transcript_messages_min` = {self.transcript_messages_min} must be 0 or more")
         if self.series_max_entries < 0:
@@ -179,7 +187,7 @@ def _refuse_unknown(env: Mapping[str, str], file: Mapping[str, Any], path: Path)
             raise InvalidInput(f"{path} sets `{name}`, which is no setting; use one of {', '.join(known)}")
     for variable in env:
         name = variable.removeprefix(PREFIX).lower()
-        if variable.startswith(PREFIX) and name != "config" and name not in known:
+        if variable.startswith(PREFIX) and name not in OTHERS and name not in known:
             raise InvalidInput(f"the environment sets `{variable}`, which is no setting; `perdure config` lists them")
 
 

@@ -308,7 +308,7 @@ class TestBadInput:
             ("message_bytes_max", lambda ana, size: ana.append("assistant", "x", tool_calls=[ToolCall("c", "f", "y" * (size - 5))])),
             ("metadata_bytes_max", lambda ana, size: ana.append("user", "x", metadata={"a": "y" * (size - 8)})),
             ("batch_messages_max", lambda ana, size: ana.append_many([NewMessage("user", "x")] * size)),
-            ("queue_jobs_max", lambda ana, size: [ana.append("user", "x", session=str(number)) for number in range(size)]),
+            ("queue_jobs_max", lambda ana, size: [ana.append("user", "x", session=str(number)) for number in range(size - 1)]),  # and one for the index
         ],
     )  # fmt: skip
     def test_each_limit_is_exact_and_named(self, limit: str, attempt: Callable[[perdure.Memory, int], Message]) -> None:

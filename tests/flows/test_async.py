@@ -26,11 +26,11 @@ def test_the_async_face_does_what_the_sync_one_does(backend: Any, tmp_path: Path
             await ana.append_many([perdure.NewMessage("user", "two")])
             assert await ana.message("m1") == first
             assert [message.seq for message in await ana.messages()] == [1, 2]
-            assert (await engine.process()).ran == 2
+            assert (await engine.process()).ran == 4, "counted, learned from, and what is new indexed each time"
             assert (await ana.tally()).messages == 2
             assert len(await ana.sessions()) == 1
             assert "tally/1" in {operation.actor for operation in await ana.journal()}
-            assert [job.kind for job in await ana.jobs()] == ["extract", "sweep", "tally"]
+            assert [job.kind for job in await ana.jobs()] == ["extract", "index", "sweep", "tally"]
             assert await ana.retry_jobs() == 0
             assert (await engine.verify()).clean
             assert (await engine.backup(tmp_path / "b")).rows["messages"] == 2

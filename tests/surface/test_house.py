@@ -26,6 +26,7 @@ MAY_IMPORT = {
     "aio": {"domain", "ports", "engine", "services", "settings", "handles", "app", "aio"},
     # Context documents work on a folder alone, without an engine: their own composition root.
     "knowledge": {"domain", "engine", "services"},
+    "recalling": {"domain", "ports", "handles"},
     "contexts": {"domain", "ports", "engine", "adapters", "app", "aio"},
     "interfaces": {"", "domain", "ports", "services", "settings", "handles", "app", "aio", "interfaces"},
     "testing": {"domain", "ports", "engine", "services", "testing"},
@@ -59,6 +60,7 @@ BROAD_EXCEPTS = {
     "services/summarising.py": "the plugin edge: a summariser may be the caller's code",
     "services/extracting.py": "the plugin edge: an extractor may be the caller's code",
     "services/readthrough.py": "the plugin edge: a fetcher is the caller's code",
+    "services/recalling.py": "the plugin edge: an embedder and a reranker may be the caller's code",
     "adapters/sqlite/store.py": "the plugin edge: work handed to the store",
     "interfaces/cli/commands.py": "the interface edge",
 }

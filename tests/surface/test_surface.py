@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import inspect
 import re
+from types import ModuleType
 
 import pytest
 
 import perdure
 import perdure.aio
 import perdure.app
+import perdure.knowledge
+import perdure.recalling
 import perdure.testing
 from perdure.aio import (
     AsyncConversation,
@@ -21,9 +24,11 @@ from perdure.aio import (
     AsyncTranscripts,
     AsyncTurn,
 )
+from perdure.aio.instructions import AsyncInstructions
 from perdure.aio.knowledge import AsyncEntities, AsyncMemories, AsyncTasks, AsyncTodos
 from perdure.app import Engine
 from perdure.handles.conversation import Conversation, Turn
+from perdure.handles.instructions import InstructionHandle
 from perdure.handles.knowledge import EntityHandle, Memories, TaskHandle, TodoHandle
 from perdure.handles.memory import Memory
 from perdure.handles.series import SeriesHandle
@@ -58,6 +63,19 @@ def test_the_testing_names_are_these() -> None:
         perdure.testing.nonsense  # noqa: B018
 
 
+def test_the_names_of_recall_are_these() -> None:
+    assert perdure.recalling.__all__ == [
+        "Arm", "Blend", "Embedder", "EntryKind", "Hit", "Instruction", "Neighbour", "Recall", "RecallFields", "Reranker",
+        "SeriesGap", "Trace", "Uncovered", "Understood",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("module", [perdure.knowledge, perdure.recalling])
+def test_a_module_of_values_has_what_it_lists(module: ModuleType) -> None:
+    assert sorted(module.__all__) == module.__all__
+    assert [name for name in module.__all__ if not hasattr(module, name)] == []
+
+
 def public(kind: type) -> dict[str, object]:
     """Names and signatures, with the words that differ between the faces taken out."""
     found: dict[str, object] = {}
@@ -87,6 +105,7 @@ def public(kind: type) -> dict[str, object]:
         (EntityHandle, AsyncEntities),
         (TodoHandle, AsyncTodos),
         (TaskHandle, AsyncTasks),
+        (InstructionHandle, AsyncInstructions),
     ],
 )
 def test_the_async_face_has_the_same_calls(sync: type, asynchronous: type) -> None:
@@ -101,5 +120,6 @@ def test_opening_takes_the_same_arguments_in_both_colours() -> None:
 def test_every_data_call_needs_a_scope() -> None:
     """The engine itself has only what concerns the store."""
     assert public(Engine).keys() == {
-        "backup", "close", "doctor", "files", "limits", "memory", "process", "purge", "verify", "worker",
+        "backup", "close", "doctor", "files", "limits", "memory", "process", "purge", "reindex", "verify",
+        "worker",
     }  # fmt: skip

@@ -43,6 +43,12 @@ class SqlRecords:
             values += (query.before,)
         return [forms.to_record(row) for row in self._run.all(name, (*values, query.limit))]
 
+    def find_by(self, kind: RecordKind, field: str, values: Sequence[str]) -> dict[str, str]:
+        if not values:
+            return {}
+        found = self._run.all("find_records_by", (*self._prefix, kind, field, self._run.array(list(values))))
+        return {row[0]: row[1] for row in found}
+
     def count(self, kind: RecordKind, term: Term | None = None) -> int:
         name = "count_records" if term is None else "count_records_by"
         [(count,)] = self._run.all(name, (*self._prefix, kind, *(term or ())))

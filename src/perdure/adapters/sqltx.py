@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from perdure.adapters.sqlconversation import SqlConversation
+from perdure.adapters.sqlindex import SqlIndex
 from perdure.adapters.sqljournal import SqlJournal
 from perdure.adapters.sqlrecords import SqlRecords
 from perdure.adapters.sqlseries import SqlSeries
@@ -35,18 +36,26 @@ from perdure.domain.scope import Address, MessageId, Owner, SessionId, ToolCallI
 from perdure.domain.tally import Tally
 from perdure.domain.times import to_us
 from perdure.ports import rows
+from perdure.ports.index import index_job
 from perdure.ports.rewriting import rewritten
 
 
 class SqlTx:
     """A `View`, and a `Tx` if its statements may write."""
 
-    __slots__ = ("_owner", "_prefix", "_run")
+    __slots__ = ("_owner", "_prefix", "_run", "index")
 
     def __init__(self, run: Statements, owner: Owner) -> None:
         self._run = run
         self._owner = owner
         self._prefix = (owner.space, owner.user)
+        self.index = SqlIndex(run, owner)
+
+    def finish(self) -> None:
+        """What a transaction does last, so that rivals wait for each other here only."""
+        changed_at = self.index.flush()
+        if changed_at is not None:
+            self.enqueue(index_job(changed_at), now=changed_at, queue_max=MAX_INTEGER)
 
     @property
     def state(self) -> SqlState:
@@ -178,7 +187,9 @@ class SqlTx:
 
     def rewrite(self, change: Callable[[str], str]) -> dict[str, list[rows.AnyRow]]:
         changed: dict[str, list[rows.AnyRow]] = {}
-        for table in rows.TABLES:
+        for table, spec in rows.TABLES.items():
+            if spec.rebuilt:
+                continue
             found = [(row, rewritten(table, row, change)) for row in self._run.whole(table, self._prefix)]
             changed[table] = [new for old, new in found if new != old]
             for row in changed[table]:

@@ -7,6 +7,7 @@ to end before the cancellation goes on: no write outlives the task that asked fo
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -18,18 +19,17 @@ from perdure.aio.knowledge import AsyncEntities, AsyncMemories, AsyncTasks, Asyn
 from perdure.aio.memory import AsyncMemory
 from perdure.aio.threads import Threads
 from perdure.aio.tools import AsyncTools
+from perdure.app import Models
 from perdure.domain.limits import Limits
 from perdure.domain.reports import BackupReport, DoctorReport, ProcessReport, PurgeReport, StoreFile, VerifyReport
 from perdure.domain.scope import DEFAULT
 from perdure.ports.clock import Clock
-from perdure.ports.extract import Extractor
 from perdure.ports.store import Progress
-from perdure.ports.summarise import Summariser
 from perdure.services.work import Worker
 from perdure.settings import Settings
 
 if TYPE_CHECKING:
-    from typing import Self
+    from typing import Self, Unpack
 
 __all__ = [
     "AsyncConversation",
@@ -55,14 +55,13 @@ async def open(
     background: bool = False,
     settings: Settings | None = None,
     clock: Clock | None = None,
-    summariser: Summariser | None = None,
-    extractor: Extractor | None = None,
+    **models: Unpack[Models],
 ) -> AsyncEngine:
     """As `perdure.open`; use the result with `async with`, or `await engine.close()`."""
     threads = Threads()
     try:
         call = partial(app.open, url, background=background, settings=settings, clock=clock)
-        engine = await threads.run(call, summariser=summariser, extractor=extractor)
+        engine = await threads.run(call, **models)
     except BaseException:
         threads.close()
         raise
@@ -102,6 +101,9 @@ class AsyncEngine:
 
     async def purge(self) -> PurgeReport:
         return await self._threads.run(self._engine.purge)
+
+    async def reindex(self, progress: Progress | None = None) -> Mapping[str, int]:
+        return await self._threads.run(self._engine.reindex, progress)
 
     async def files(self) -> tuple[StoreFile, ...]:
         return await self._threads.run(self._engine.files)

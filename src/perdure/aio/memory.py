@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from perdure.aio.conversation import AsyncConversation, AsyncTranscripts, AsyncTurn, held_turn
 from perdure.aio.data import AsyncSeries, AsyncState
+from perdure.aio.instructions import AsyncInstructions
 from perdure.aio.knowledge import AsyncEntities, AsyncMemories, AsyncTasks, AsyncTodos
 from perdure.aio.threads import Threads
 from perdure.aio.tools import AsyncTools
@@ -17,13 +18,16 @@ from perdure.domain.jobs import Job, JobState
 from perdure.domain.journal import Operation
 from perdure.domain.knowledge import MemoryType
 from perdure.domain.messages import Message, MessageFields, NewMessage, Session
+from perdure.domain.recall import Recall
 from perdure.domain.scope import Scope
 from perdure.domain.series import Series
 from perdure.domain.tally import Tally
 from perdure.engine.committing import Outcome
 from perdure.handles.knowledge import RememberFields
 from perdure.handles.memory import Memory
+from perdure.handles.recall import RecallFields
 from perdure.handles.series import SeriesRules
+from perdure.ports.store import Progress
 from perdure.services.auditing import AuditReport
 from perdure.services.curating import Curation
 from perdure.services.extracting import Learned
@@ -88,6 +92,10 @@ class AsyncMemory:
         return AsyncTodos(self._memory.todos, self._threads)
 
     @property
+    def instructions(self) -> AsyncInstructions:
+        return AsyncInstructions(self._memory.instructions, self._threads)
+
+    @property
     def tasks(self) -> AsyncTasks:
         return AsyncTasks(self._memory.tasks, self._threads)
 
@@ -116,8 +124,14 @@ class AsyncMemory:
     async def audit(self, export: str | None = None) -> AuditReport:
         return await self._threads.run(self._memory.audit, export)
 
-    async def context(self, *, budget_tokens: int | None = None) -> Context:
-        return await self._threads.run(self._memory.context, budget_tokens=budget_tokens)
+    async def recall(self, query: str, **fields: Unpack[RecallFields]) -> Recall:
+        return await self._threads.run(self._memory.recall, query, **fields)
+
+    async def reindex(self, progress: Progress | None = None) -> int:
+        return await self._threads.run(self._memory.reindex, progress)
+
+    async def context(self, goal: str | None = None, *, budget_tokens: int | None = None) -> Context:
+        return await self._threads.run(self._memory.context, goal, budget_tokens=budget_tokens)
 
     def turn(self, *, wait_s: float = WAIT_S, lease_s: float = LEASE_S) -> AbstractAsyncContextManager[AsyncTurn]:
         return held_turn(self._memory.turn(wait_s=wait_s, lease_s=lease_s), self._threads)

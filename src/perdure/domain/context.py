@@ -11,6 +11,8 @@ from perdure.domain.messages import Message
 
 BlockKind = str
 FENCE = "memory"
+CUT_MARK = "whole]"
+"""How a text ends that was too long for its budget."""
 # In any case and spacing, and with the full-width sign that some models read as the plain one.
 _FENCES = re.compile(rf"[<\uff1c\u2039](?=\s*/?\s*{FENCE})", re.IGNORECASE)
 
@@ -20,12 +22,17 @@ class Block:
     """A piece of remembered text, with what it is and where it came from."""
 
     kind: BlockKind
-    """`spine`, `session_digest`, `previous_tail`, `left_off`, `rolling_digest` or `summary`."""
+    """`foundation`, `instructions`, `spine`, `lessons`, `session_digest`, `previous_tail`, `left_off`, `summary`,
+    `rolling_digest`; and of the volatile ones `memories`, `todos`, `series`."""
     title: str
     source: str
     """Which digest or messages it comes from, such as `session 3, messages 1 to 20, fold 2 by extractive/1`."""
     text: str
     tokens: int
+    volatile: bool = False
+    """It depends on the goal or on the hour, so it comes last: what stands before it can stay in a prompt cache."""
+    sources: tuple[str, ...] = ()
+    """Ids of the messages and statements that it shows word for word."""
 
     def render(self) -> str:
         """The text behind a fence that it cannot close itself: it is data, not an instruction."""
@@ -49,19 +56,34 @@ class Context:
 
     @property
     def system(self) -> str:
-        """All blocks as one text for a system message; empty if there are none."""
-        return "\n\n".join(block.render() for block in self.blocks)
+        """The blocks that change seldom as one text for a system message; empty if there are none."""
+        return "\n\n".join(block.render() for block in self.blocks if not block.volatile)
+
+    @property
+    def tail(self) -> str:
+        """The blocks that change with the goal and the hour; empty if there are none."""
+        return "\n\n".join(block.render() for block in self.blocks if block.volatile)
 
     @property
     def text(self) -> str:
-        """Everything the agent would see, as one text."""
+        """Everything the agent would see, as one text: what stays the same first, what changes last."""
         said = [f"{message.role}: {message.content}" for message in self.messages]
-        return "\n\n".join(part for part in (self.system, *said) if part)
+        return "\n\n".join(part for part in (self.system, *said, self.tail) if part)
+
+    @property
+    def sources(self) -> frozenset[str]:
+        """Ids of all messages and statements that stand in it word for word."""
+        said = [message.id for message in self.messages if not message.content.endswith(CUT_MARK)]
+        return frozenset((*said, *(one for block in self.blocks for one in block.sources)))
 
     def as_messages(self) -> list[dict[str, Any]]:
-        """In the form chat models take: one system message if there are blocks, then the conversation."""
-        system = [{"role": "system", "content": self.system}] if self.blocks else []
-        return [*system, *(chat_message(message) for message in self.messages)]
+        """In the form chat models take: a system message, the conversation, and before the last thing the user said
+        another system message with what changes from request to request."""
+        said = [chat_message(message) for message in self.messages]
+        if self.tail:
+            spoken = [place for place, message in enumerate(self.messages) if message.role == "user"]
+            said.insert(spoken[-1] if spoken else len(said), {"role": "system", "content": self.tail})
+        return [{"role": "system", "content": self.system}, *said] if self.system else said
 
 
 def chat_message(message: Message) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Literal, get_args
 
 from perdure.domain.text import Json
 
-RecordKind = Literal["memory", "statement", "entity", "todo", "task", "suggestion", "rejection"]
+RecordKind = Literal["memory", "statement", "entity", "todo", "task", "suggestion", "rejection", "instruction"]
 RECORD_KINDS: tuple[RecordKind, ...] = get_args(RecordKind)
 
 

@@ -35,6 +35,8 @@ class SeriesSpec:
     """More than this many: the oldest are evicted, and the ledger is cut with them. None: no bound."""
     keep_days: float | None = None
     """What the recurring cleanup keeps; None: it leaves this series alone."""
+    description: str = ""
+    """What the series is about, in words: it is found by them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from perdure.domain.knowledge import EntityType, Evidence, TodoKind
 from perdure.domain.records import RecordKind, Term
 from perdure.domain.text import Json
 from perdure.domain.times import from_us, to_us
+
+if TYPE_CHECKING:
+    from perdure.domain.instructions import Instruction
 
 TodoState = Literal["pending", "completed", "skipped"]
 TODO_STATES: tuple[TodoState, ...] = get_args(TodoState)
@@ -163,7 +166,7 @@ class Rejection:
         return to_body(self)
 
 
-Thing = TypeVar("Thing", Entity, Todo, AgentTask, Suggestion, Rejection)
+Thing = TypeVar("Thing", Entity, Todo, AgentTask, Suggestion, Rejection, "Instruction")
 
 
 def to_body(value: Any) -> dict[str, Json]:

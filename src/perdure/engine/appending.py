@@ -14,6 +14,7 @@ from perdure.domain.messages import ROLES, CallState, Message, NewMessage, Role,
 from perdure.domain.scope import ID_BYTES_MAX, Address, MessageId, SessionId, ToolCallId
 from perdure.domain.text import Json, check_id, encode_json, same_json, utf8_size
 from perdure.domain.times import check_instant
+from perdure.engine.entries import Words, words_of
 from perdure.engine.tokens import estimate_tokens
 
 TOKENS_MAX = 2**31 - 1
@@ -35,6 +36,8 @@ class Draft:
     tokens: int
     metadata: Mapping[str, Json]
     tool_calls: tuple[ToolCall, ...]
+    words: Words
+    """What the index will know of its text."""
 
 
 @dataclass(slots=True)
@@ -58,6 +61,8 @@ class Drafting:
     new_id: Callable[[], str]
     count: Callable[[str], int] = estimate_tokens
     """Counts the tokens of messages that come without a count."""
+    zone: str = "UTC"
+    """What times of day in a text mean."""
 
 
 def draft(message: NewMessage, by: Drafting) -> Draft:
@@ -84,13 +89,16 @@ def draft(message: NewMessage, by: Drafting) -> Draft:
         check_id(message.id, "id", bytes_max=ID_BYTES_MAX)
     if message.session is not None:
         check_id(message.session, "session", bytes_max=ID_BYTES_MAX)
+    at = by.now if message.at is None else check_instant(message.at, "at")
+    metadata = _check_metadata(message.metadata, limits)
     return Draft(
         message=message,
         id=MessageId(message.id if message.id is not None else by.new_id()),
-        at=by.now if message.at is None else check_instant(message.at, "at"),
+        at=at,
         tokens=_check_tokens(message, by.count),
-        metadata=_check_metadata(message.metadata, limits),
+        metadata=metadata,
         tool_calls=tuple(tool_calls),
+        words=words_of(message.content, at, by.zone),
     )
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from perdure.domain.context import Block, Context, chat_message
+from perdure.domain.context import CUT_MARK, Block, Context, chat_message
 from perdure.domain.digests import Digest
 from perdure.domain.messages import Message
+from perdure.domain.recall import Hit
 from perdure.domain.text import compact_json
+from perdure.engine.cards import Card
 from perdure.engine.cutting import turn_starts, without_late_results
+from perdure.engine.relevant import Listed, counted, found_block, listed_block
 from perdure.engine.sentences import cut_text
 
 Count = Callable[[str], int]
@@ -18,6 +21,14 @@ MESSAGE_OVERHEAD_TOKENS = 4
 """What the frame of a chat message costs besides its text."""
 BLOCK_SHARE = 0.5
 """Blocks may take so much of the budget; the conversation itself has the rest."""
+SOUGHT_BLOCK_SHARE = 0.3
+"""The same when there is a goal: what is found for it needs the room."""
+RECENT_SHARE = 0.2
+"""With a goal, the newest turns have at least so much."""
+BLOCK_ORDER = (
+    "foundation", "instructions", "spine", "lessons", "session_digest", "previous_tail", "left_off", "summary",
+    "rolling_digest", "memories", "todos", "series",
+)  # fmt: skip
 EXCERPT_SHARE = 0.25
 """One message may take so much of what the conversation has."""
 EXCERPT_CHARS_MIN = 200
@@ -41,16 +52,65 @@ class Remembered:
     fold: Digest | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known apart from the layers of the conversation."""
+
+    lists: tuple[Listed, ...] = ()
+    cards: tuple[Card, ...] = ()
+    hits: tuple[Hit, ...] = ()
+    sought: bool = False
+    """There is a goal: what was found for it comes before the rest of the conversation."""
+
+
 def assemble(
-    remembered: Remembered, working: Sequence[Message], budget_tokens: int, count: Count, *, unread: int = 0
+    remembered: Remembered, known: Known, working: Sequence[Message], budget_tokens: int, count: Count, *, unread: int = 0
 ) -> Context:
     """The context for one request. `unread` messages of the working set were not even looked at."""
     dropped: list[str] = [f"{unread} messages of this session that wait to be folded"] if unread else []
-    blocks = _fitting(_blocks(remembered, count), int(budget_tokens * BLOCK_SHARE), count, dropped)
-    used = sum(block.tokens for block in blocks)
-    messages = _latest_turns(without_late_results(working), budget_tokens - used, count, dropped)
-    tokens = used + sum(_cost(message, count) for message in messages)
+    share = SOUGHT_BLOCK_SHARE if known.sought else BLOCK_SHARE
+    lists = _lists(known.lists, budget_tokens, count, dropped)
+    room = max(0, int(budget_tokens * share) - sum(block.tokens for block in lists if not block.volatile))
+    layers = _fitting(_blocks(remembered, count), room, count, dropped)
+    left = budget_tokens - sum(block.tokens for block in (*lists, *layers))
+    said = without_late_results(working)
+    if known.sought:
+        # First the conversation in its smallest useful form, then what was found, then more of the conversation.
+        recent = _latest_turns(said, min(left, int(budget_tokens * RECENT_SHARE)), count, [])
+        room = left - sum(_cost(message, count) for message in recent)
+        found, messages = _found_and_said(known, said, (left, room), count, dropped)
+        lists += [] if found is None else [found]
+    else:
+        messages = _latest_turns(said, left, count, dropped)
+    blocks = _ordered((*lists, *layers))
+    tokens = sum(block.tokens for block in blocks) + sum(_cost(message, count) for message in messages)
     return Context(tuple(blocks), tuple(messages), tokens, budget_tokens, tuple(dropped))
+
+
+def _found_and_said(
+    known: Known, said: list[Message], rooms: tuple[int, int], count: Count, dropped: list[str]
+) -> tuple[Block | None, list[Message]]:
+    """What was found within the second room, and the conversation in what that leaves of the first. Nothing is told twice."""
+    left, room = rooms
+    found = found_block(known.cards, known.hits, room, count, [])
+    messages = _latest_turns(said, left - (0 if found is None else found.tokens), count, dropped)
+    shown = {message.id for message in messages}
+    found = found_block(known.cards, [hit for hit in known.hits if hit.id not in shown], room, count, dropped)
+    if found is not None:
+        cost = sum(_cost(message, count) for message in messages)
+        if found.tokens + cost > left:
+            messages = _latest_turns(said, left - found.tokens, count, dropped)
+    return found, messages
+
+
+def _lists(lists: Sequence[Listed], budget: int, count: Count, dropped: list[str]) -> list[Block]:
+    blocks = [listed_block(one, int(budget * one.share), count, dropped) for one in lists if one.lines]
+    return [block for block in blocks if block is not None]
+
+
+def _ordered(blocks: Sequence[Block]) -> list[Block]:
+    """What changes most seldom first, so that a prompt keeps its beginning."""
+    return sorted(blocks, key=lambda block: (block.volatile, BLOCK_ORDER.index(block.kind)))
 
 
 def fold_text(fold: Digest) -> str:
@@ -77,14 +137,12 @@ def _blocks(remembered: Remembered, count: Count) -> list[Block]:
         tail = "\n".join(f"{message.role}: {message.content}" for message in remembered.previous_tail)
         first, last = remembered.previous_tail[0], remembered.previous_tail[-1]
         source = f"session {first.session_number}, messages {first.seq} to {last.seq}; its digest is not written yet"
-        place = sum(block.kind == "spine" for block in blocks)
-        blocks.insert(place, _block("previous_tail", "The end of the previous session", source, tail, count))
+        blocks.append(_block("previous_tail", "The end of the previous session", source, tail, count))
     return blocks
 
 
 def _block(kind: str, title: str, source: str, text: str, count: Count) -> Block:
-    block = Block(kind, title, source, text, 0)
-    return replace(block, tokens=count(block.render()))
+    return counted(Block(kind, title, source, text, 0), count)
 
 
 def named(digest: Digest) -> str:
@@ -165,9 +223,6 @@ def _newest_fitting(turn: list[Message], budget: int, count: Count) -> list[Mess
         left -= cost
     # A result without its call would be refused by the model.
     return head + without_late_results(tail)
-
-
-CUT_MARK = "whole]"
 
 
 def _excerpt(message: Message, tokens_max: int, count: Count) -> Message:

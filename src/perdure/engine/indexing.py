@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
+from perdure.domain.instructions import Instruction
 from perdure.domain.memories import to_memory, to_statement
 from perdure.domain.records import TERM_BYTES_MAX, RecordKind, Term
 from perdure.domain.things import AgentTask, Entity, Rejection, Suggestion, Todo, from_body
@@ -33,6 +34,8 @@ def _terms(kind: RecordKind, body: Mapping[str, Any]) -> tuple[Term, ...]:
         return from_body(Todo, body).terms()
     if kind == "task":
         return from_body(AgentTask, body).terms()
+    if kind == "instruction":
+        return from_body(Instruction, body).terms()
     if kind == "suggestion":
         return from_body(Suggestion, body).terms()
     return from_body(Rejection, body).terms()

@@ -10,12 +10,13 @@ from typing import Any
 from perdure.domain.errors import InvalidInput
 from perdure.domain.scope import ID_BYTES_MAX
 from perdure.domain.series import SeriesSpec
-from perdure.domain.text import check_id
+from perdure.domain.text import check_id, utf8_size
 from perdure.engine.instants import zone_named
 from perdure.engine.merging import template_fields
 
 # Longer than the calendar: what "for ever" is stored as.
 ENDLESS_S = 1e12
+DESCRIPTION_BYTES_MAX = 2_000
 FIELDS = tuple(field.name for field in fields(SeriesSpec))
 
 
@@ -56,6 +57,8 @@ def checked(spec: SeriesSpec) -> SeriesSpec:
         raise InvalidInput("`settles_after_s` = inf would never let a window settle; use a number of seconds")
     _check_bound("max_entries", spec.max_entries, least=1, whole=True)
     _check_bound("keep_days", spec.keep_days, least=0, whole=False)
+    if utf8_size(spec.description, "`description`") > DESCRIPTION_BYTES_MAX:
+        raise InvalidInput(f"`description` is longer than {DESCRIPTION_BYTES_MAX} bytes; say it in fewer words")
     return spec
 
 

@@ -21,6 +21,7 @@ from perdure.services.curating import Curating
 from perdure.services.entities import Entities
 from perdure.services.extracting import Extracting
 from perdure.services.forgetting import Forgetting
+from perdure.services.instructions import Instructions
 from perdure.services.knowledge import Knowledge, MemoryQuery, Recalled, entity_names
 from perdure.services.todos import Todos
 from perdure.services.undoing import Undoing
@@ -40,6 +41,7 @@ class KnowledgeServices:
     undoing: Undoing
     entities: Entities
     todos: Todos
+    instructions: Instructions
     extracting: Extracting
     curating: Curating
     forgetting: Forgetting

@@ -14,6 +14,7 @@ from perdure.domain.jobs import Job, JobState
 from perdure.domain.journal import Operation
 from perdure.domain.knowledge import MemoryType
 from perdure.domain.messages import Message, MessageFields, NewMessage, Session
+from perdure.domain.recall import Recall
 from perdure.domain.scope import Scope
 from perdure.domain.series import Series
 from perdure.domain.tally import Tally
@@ -21,6 +22,7 @@ from perdure.domain.text import utf8_size
 from perdure.engine.auditing import read_export
 from perdure.engine.committing import Outcome
 from perdure.handles.conversation import Conversation, ConversationServices, Turn, held_turn, new_message
+from perdure.handles.instructions import InstructionHandle
 from perdure.handles.knowledge import (
     EntityHandle,
     KnowledgeServices,
@@ -31,11 +33,13 @@ from perdure.handles.knowledge import (
     check_ref,
     remember,
 )
+from perdure.handles.recall import RecallFields, RecallServices, recall
 from perdure.handles.series import SeriesHandle, SeriesRules, SeriesServices
 from perdure.handles.state import State
 from perdure.handles.tools import Tools
 from perdure.handles.transcripts import TranscriptHandle
 from perdure.ports.clock import Clock
+from perdure.ports.store import Progress
 from perdure.services.auditing import AuditReport
 from perdure.services.curating import Curation
 from perdure.services.extracting import Learned
@@ -62,6 +66,7 @@ class MemoryServices:
     series: SeriesServices
     transcripts: Transcripts | None
     knowledge: KnowledgeServices
+    recall: RecallServices
 
 
 class Memory:
@@ -135,6 +140,11 @@ class Memory:
         return TodoHandle(self.scope, self._do.knowledge.todos)
 
     @property
+    def instructions(self) -> InstructionHandle:
+        """What the user has told this agent to do from now on."""
+        return InstructionHandle(self.scope, self._do.knowledge.instructions)
+
+    @property
     def tasks(self) -> TaskHandle:
         """What this agent itself is doing."""
         return TaskHandle(self.scope, self._do.knowledge.todos)
@@ -200,15 +210,34 @@ class Memory:
         auditing = self._do.knowledge.auditing
         return auditing.audit(self.scope.owner) if export is None else auditing.report(read_export(export))
 
+    # -- finding again
+
+    def recall(self, query: str, **fields: Unpack[RecallFields]) -> Recall:
+        """What is remembered that answers `query`, best first, each hit with its source and the trace of its score.
+
+        Only what is current, and what this agent may see. Optional: `kinds` (some of message, memory, instruction, todo,
+        digest, lesson, state, series), `time_range` (two moments), `entities` (`"person:John Doe"`), `sessions` (ids),
+        `as_of` (what was so then), `known_at` (as far as was known then), `limit` (default 10), `budget_tokens`,
+        `neighbours` (messages on either side). What the answer does not cover stands in `uncovered`.
+        """
+        return recall(self.scope, self._do.recall, query, fields)
+
+    def reindex(self, progress: Progress | None = None) -> int:
+        """Make the search index of this user anew, while the old one answers; how many entries it has."""
+        return self._do.recall.indexing.reindex(self.scope.owner, progress)
+
     # -- the conversation
 
-    def context(self, *, budget_tokens: int | None = None) -> Context:
+    def context(self, goal: str | None = None, *, budget_tokens: int | None = None) -> Context:
         """What the agent should be given now: what is remembered of this user, then the conversation as it stands.
 
-        Ends a session that was silent for too long and folds what is due before it answers. Never over the budget
-        (default: the setting `history_tokens_max`); what did not fit is named in `dropped`.
+        With a `goal` (a question, or what is to be done), what fits it is looked up, too. Ends a session that was silent
+        for too long and folds what is due before it answers. Never over the budget (default: the setting
+        `history_tokens_max`); what did not fit is named in `dropped`.
         """
-        return self._do.conversation.assembly.context(self.scope, budget_tokens=budget_tokens)
+        if goal is not None:
+            utf8_size(goal, "`goal`")
+        return self._do.conversation.assembly.context(self.scope, goal=goal, budget_tokens=budget_tokens)
 
     def turn(self, *, wait_s: float = WAIT_S, lease_s: float = LEASE_S) -> AbstractContextManager[Turn]:
         """Hold the floor of this channel: `with ana.turn() as turn: turn.append(…)`. One turn at a time.

@@ -34,6 +34,7 @@ class SeriesRules(TypedDict, total=False):
     fresh_for_s: float
     max_entries: int | None
     keep_days: float | None
+    description: str
 
 
 class MergeExtras(TypedDict, total=False):

@@ -25,6 +25,9 @@ class RecordView(Protocol):
     def list_(self, query: RecordQuery) -> list[Record]:
         """Records of a kind, or those with a term, highest key first."""
 
+    def find_by(self, kind: RecordKind, field: str, values: Sequence[str]) -> dict[str, str]:
+        """For each of `values` that a record has as a term of this field: the key of the first such record."""
+
     def count(self, kind: RecordKind, term: Term | None = None) -> int:
         """How many there are."""
 

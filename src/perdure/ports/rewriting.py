@@ -21,7 +21,7 @@ _NAMES = {
     "operations": {"actor", "action", "kind", "key"},
     "tallies": {"body"},
     "state_revisions": {"request"},
-    "series": {"spec", "incarnation", "last_request", "last_result"},
+    "series": {"incarnation", "last_request", "last_result"},
     "agent_states": {"profile", "turn_holder"},
     # The journal knows a digest by its fingerprint: it is removed and made anew, not rewritten.
     "digests": {"body"},
@@ -43,7 +43,7 @@ _REFERENCES = frozenset(
 
 def rewritten(table: str, row: AnyRow, change: Change) -> AnyRow:
     """`row` with every text that is not a name put through `change`."""
-    columns, key = TABLES[table]
+    columns, key, _ = TABLES[table]
     names = _NAMES.get(table, set())
     if table == "operations" and record_kind(row[columns.index("kind")]) is None:
         names = names | {"before", "after"}  # counts and fingerprints
@@ -107,6 +107,13 @@ def _struck_calls(value: Json, change: Change) -> Json:
     return [{**call, "arguments": _struck(call.get("arguments"), change)} for call in value if isinstance(call, dict)]
 
 
+def _struck_rules(value: Json, change: Change) -> Json:
+    # The other rules of a series say how its entries are read.
+    if not isinstance(value, dict) or not isinstance(value.get("description"), str):
+        return value
+    return {**value, "description": change(value["description"])}
+
+
 _JSON: dict[tuple[str, str], Callable[[Json, Change], Json]] = {
     ("messages", "metadata"): _struck_metadata,
     ("messages", "tool_calls"): _struck_calls,
@@ -116,6 +123,7 @@ _JSON: dict[tuple[str, str], Callable[[Json, Change], Json]] = {
     ("records", "body"): reworded,
     ("agent_states", "rolling_error"): reworded,
     ("state_revisions", "body"): _struck,
+    ("series", "spec"): _struck_rules,
     ("series_entries", "body"): _struck,
     ("series_past", "body"): _struck,
 }

@@ -36,6 +36,8 @@ class Table(NamedTuple):
 
     columns: tuple[str, ...]
     key: int
+    rebuilt: bool = False
+    """Made anew from the others by a job; backups leave it out, and it holds no text of a user's."""
 
 
 _OWNER = ("space", "user_id")
@@ -142,6 +144,12 @@ TABLES: dict[str, Table] = {
     "records": Table((*_OWNER, "kind", "key", "body", "operation"), 4),
     "record_terms": Table((*_OWNER, "kind", "field", "value", "key"), 6),
     "echoes": Table((*_OWNER, "hash", "at_us"), 3),
+    "index_heads": Table(
+        (*_OWNER, "incarnation", "last", "lexicon", "embedder", "vectored", "coming", "coming_upto"), 2, rebuilt=True
+    ),
+    "index_entries": Table((*_OWNER, "number", "kind", "ref", "replaces", "body"), 3, rebuilt=True),
+    "index_vectors": Table((*_OWNER, "embedder", "number", "body"), 4, rebuilt=True),
+    "index_packs": Table((*_OWNER, "first", "last", "embedder", "body"), 3, rebuilt=True),
 }
 
 

@@ -26,6 +26,7 @@ from perdure.domain.reports import Finding, StoreDescription, StoreFile
 from perdure.domain.scope import Address, MessageId, Owner, SessionId, ToolCallId
 from perdure.domain.tally import Tally
 from perdure.ports.conversation import ConversationTx, ConversationView
+from perdure.ports.index import IndexTx, IndexView
 from perdure.ports.records import RecordTx, RecordView
 from perdure.ports.series import SeriesTx, SeriesView
 from perdure.ports.state import StateTx, StateView
@@ -66,6 +67,10 @@ class View(Protocol):
     @property
     def records(self) -> RecordView:
         """What is known: memories, statements, entities, todos."""
+
+    @property
+    def index(self) -> IndexView:
+        """What all of that is found by."""
 
     def find_messages(self, ids: Sequence[MessageId]) -> dict[MessageId, Message]:
         """Those of `ids` that are held."""
@@ -122,6 +127,10 @@ class Tx(View, Protocol):
     @property
     def records(self) -> RecordTx:
         """What is known: memories, statements, entities, todos."""
+
+    @property
+    def index(self) -> IndexTx:
+        """What all of that is found by."""
 
     def put_sessions(self, sessions: Iterable[Session]) -> None:
         """Insert, or update by (address, number). Another session under the same id at the address is a `Conflict`."""
@@ -215,6 +224,7 @@ class Store(Protocol):
         """Take over the rows of a snapshot, then migrate them to this version; how many came of each table.
 
         All in one transaction: old or new, never a mixture. A store that holds rows is a `Conflict` unless `replace`.
+        If the tables of the index are not among them, each owner gets a job that makes it anew.
         """
 
     def check(self) -> Iterator[Finding]:

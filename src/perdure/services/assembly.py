@@ -19,6 +19,7 @@ from perdure.engine.upkeep import session_job
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store, Tx, View
 from perdure.services.folding import Folding, Where
+from perdure.services.knowing import Knowing
 from perdure.services.summarising import SummaryFailed
 from perdure.services.sweeping import JOBS_MAX, OPEN_SESSIONS_MAX, Sweeping, end_if_silent
 
@@ -39,15 +40,18 @@ class Assembly:
     folding: Folding
     sweeping: Sweeping
     count: Callable[[str], int]
+    knowing: Knowing
 
-    def context(self, scope: Scope, *, budget_tokens: int | None) -> Context:
-        """What the agent should be given now. Never over the budget."""
+    def context(self, scope: Scope, *, goal: str | None = None, budget_tokens: int | None) -> Context:
+        """What the agent should be given now, and for a goal. Never over the budget."""
         budget = self.layers.history_tokens_max if budget_tokens is None else budget_tokens
         if not isinstance(budget, int) or isinstance(budget, bool) or budget < BUDGET_MIN:
             raise InvalidInput(f"`budget_tokens` = {budget!r:.40} must be a whole number of at least {BUDGET_MIN}")
         notes = self._settle(scope)
+        known, answer = self.knowing.known(scope, goal)
         remembered, working, unread = self.store.read(scope.owner, lambda view: self._read(view, scope.address))
-        packed = assemble(remembered, working, budget, self.count, unread=unread)
+        packed = assemble(remembered, known, working, budget, self.count, unread=unread)
+        notes += [] if answer is None else answer.uncovered.lines()
         self._register(scope.owner, packed)
         return replace(packed, notes=tuple(notes))
 

@@ -54,6 +54,8 @@ def backup(store: Store, path: Path, *, replace: bool = False, progress: Progres
             version = snapshot.schema_version
             out.line({"format": FORMAT, "version": FORMAT_VERSION, "schema": version})
             for table, spec in TABLES.items():
+                if spec.rebuilt:
+                    continue
                 out.line({"table": table, "columns": spec.columns})
                 counts[table] = 0
                 for row in snapshot.rows(table):

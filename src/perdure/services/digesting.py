@@ -18,6 +18,7 @@ from perdure.domain.text import Json
 from perdure.engine.upkeep import session_job
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store, Tx, View
+from perdure.services.entering import enter_digests
 from perdure.services.summarising import SummaryFailed, Wanted, Writer, Written
 from perdure.services.work import Effect, Later
 
@@ -202,6 +203,7 @@ class Digesting:
         spans = ", ".join(f"{one.first_seq} to {one.last_seq}" for one in made.sources[:3])
         by = Attribution(ACTOR, made.made_at, f"{made.policy}: messages {spans}")
         talk.put_digest(replace(made, version=version), by=by)
+        enter_digests(tx, made.address, made.session_number, made.kind, now=made.made_at)
         return True
 
 

@@ -24,6 +24,7 @@ from perdure.engine.cutting import bounded, turn_starts, whole_turns
 from perdure.engine.upkeep import LESSONS
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store, Tx, View
+from perdure.services.entering import enter_digests, leave_digests
 from perdure.services.summarising import Wanted, Writer, Written
 
 ACTOR = "fold/1"
@@ -133,6 +134,7 @@ class Folding:
             now = self.clock.now()
             undone = replace(newest, undone=True)
             tx.conversation.put_digest(undone, by=Attribution("user", now, "undo"))
+            leave_digests(tx, [undone], now=now)
             tx.put_sessions([replace(session, boundary_seq=newest.sources[0].first_seq - 1)])
             return undone
 
@@ -233,6 +235,7 @@ class Folding:
         )
         why = f"{policy}: messages {session.boundary_seq + 1} to {last_seq}"
         tx.conversation.put_digest(digest, by=Attribution(ACTOR, now, why))
+        enter_digests(tx, address, number, "fold", now=now)
         tx.put_sessions([replace(session, boundary_seq=last_seq)])
         if digest.lessons and self.keep_lessons:
             tx.enqueue(lessons_job(digest, now), now=now, queue_max=self.queue_max)

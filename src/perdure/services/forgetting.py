@@ -25,6 +25,7 @@ from perdure.ports.clock import Clock
 from perdure.ports.records import to_record
 from perdure.ports.rewriting import renamed
 from perdure.ports.store import Store, Tx, View
+from perdure.services.entering import ZONE, enter_messages, enter_record, enter_series, enter_state, leave_digests
 from perdure.services.forget_choices import (
     BLANK,
     NAMED,
@@ -72,6 +73,7 @@ class Forgetting:
     clock: Clock
     transcripts: Transcripts | None
     book: LessonBook | None
+    zone: str = ZONE
 
     def forget_user(self, owner: Owner) -> Forgotten:
         """Everything of the user, in the store and in files."""
@@ -109,7 +111,7 @@ class Forgetting:
             choice = choose(tx)
             if choice.nothing:
                 return Forgotten(), [], choice.strike
-            report, touched = _carry_out(tx, choice, by)
+            report, touched = _carry_out(tx, choice, by, self.zone)
             return report, sorted(touched, key=lambda place: (place[0].agent, place[0].channel, place[1])), choice.strike
 
         report, touched, strike = self.store.write(owner, work)
@@ -126,7 +128,7 @@ class Forgetting:
         return sum(self.transcripts.remove(place_of(owner, session)) for session in sessions if session is not None)
 
 
-def _carry_out(tx: Tx, choice: Choice, by: Attribution) -> tuple[Forgotten, set[Place]]:
+def _carry_out(tx: Tx, choice: Choice, by: Attribution, zone: str) -> tuple[Forgotten, set[Place]]:
     removed, blanked = _remove(tx, choice.doomed, choice.pasts, by)
     removed["memory"] = removed.get("memory", 0) + _remove_empty(tx, choice.pasts, by)
     struck = _strike_messages(tx, choice)
@@ -134,10 +136,15 @@ def _carry_out(tx: Tx, choice: Choice, by: Attribution) -> tuple[Forgotten, set[
     blanked += _settle_names(tx, changed["records"], choice, by)
     messages = {message.id: message for message in struck}
     messages |= {message.id: message for message in (rows.to_message((*row, "")) for row in changed["messages"])}
+    enter_messages(tx, messages.values(), zone, now=by.at)
+    enter_state(tx, {str(row[2]) for row in changed["state_revisions"]}, now=by.at)
+    enter_series(tx, {str(row[2]) for row in changed["series"]}, now=by.at)
     touched = {(message.address, message.session_number) for message in messages.values()}
     removed["digest"] = _drop_digests(tx, touched, choice.strike, by)
     if touched:
         tx.records.remove_echoes()
+    # Packs are copies of what was indexed before.
+    tx.index.remove_packs()
     for address, number in touched:
         tx.enqueue(session_job(TALLY, address, number, by.at), now=by.at, queue_max=JOBS_MAX)
     redacted = {table: len(found) for table, found in changed.items()}
@@ -159,6 +166,7 @@ def _remove(tx: Tx, doomed: Iterable[Row], pasts: Mapping[Row, Past], by: Attrib
         if tx.records.find(kind, key) is not None:
             number = tx.records.remove(kind, key, by=by, action="forget")
             tx.records.blank_operations(kind, key, name=f"{BLANK}{number}")
+            enter_record(tx, kind, key, None, now=by.at)
             removed[kind] = removed.get(kind, 0) + 1
         elif (kind, key) in pasts:
             blanked += tx.records.blank_operations(kind, key, name=f"{BLANK}{pasts[(kind, key)].newest}")
@@ -195,10 +203,12 @@ def _settle_names(tx: Tx, changed: Iterable[rows.AnyRow], choice: Choice, by: At
         name = renamed(record.key, choice.strike) if record.kind in NAMED else record.key
         if name == record.key:
             tx.records.retag(record.kind, record.key, terms)
+            enter_record(tx, record.kind, record.key, record.body, now=by.at)
             continue
         _remove(tx, [(record.kind, record.key)], choice.pasts, by)
         if tx.records.find(record.kind, name) is None:
             tx.records.put(Record(record.kind, name, record.body), terms, by=by, action="forget")
+            enter_record(tx, record.kind, name, record.body, now=by.at)
     gone = [row for row in choice.pasts if row[0] in NAMED and renamed(row[1], choice.strike) != row[1]]
     return _remove(tx, gone, choice.pasts, by)[1]
 
@@ -241,6 +251,7 @@ def _drop_digests(tx: Tx, touched: set[Place], strike: Strike, by: Attribution) 
         place = (session.address, session.number)
         if place in touched or any(strike(_words(one)) != _words(one) for one in held):
             talk.remove_digests(held, by=by)
+            leave_digests(tx, held, now=by.at)
             touched.add(place)
             count += len(held)
             talk.forget_said(session.address)
@@ -254,6 +265,7 @@ def _drop_digests(tx: Tx, touched: set[Place], strike: Strike, by: Attribution) 
         if session_of is not None and session_of.deleted_at is None and session_of.spine_seq >= source.first_seq:
             tx.put_sessions([replace(session_of, spine_seq=source.first_seq - 1)])
     talk.remove_digests(spines, by=by)
+    leave_digests(tx, spines, now=by.at)
     return count + len(spines)
 
 

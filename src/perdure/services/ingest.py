@@ -12,9 +12,11 @@ from perdure.domain.limits import Limits
 from perdure.domain.messages import Message, NewMessage, Session
 from perdure.domain.scope import Address, MessageId, Scope, SessionId, ToolCallId
 from perdure.engine.appending import AppendPlan, Draft, Drafting, Placing, draft
+from perdure.engine.entries import message_entry
 from perdure.engine.upkeep import TALLY, session_job
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store, Tx
+from perdure.services.instructions import Orders, orders_in, take_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,7 @@ class Ingest:
     session_idle: timedelta
     count: Callable[[str], int]
     """Counts the tokens of messages that come without a count."""
+    zone: str = "UTC"
 
     def append(self, scope: Scope, messages: Iterable[NewMessage], *, holder: str | None = None) -> list[Message]:
         """Store all of `messages`, in order, or none. Those already held are answered as they are, marked `repeated`.
@@ -45,6 +48,7 @@ class Ingest:
             return []
         # Ids made here cannot be held yet, except when the work runs again after an answer was lost.
         given = [one.id for one in drafts if one.message.id is not None]
+        orders = orders_in(drafts)
         runs = 0
 
         def work(tx: Tx) -> list[Message]:
@@ -55,16 +59,23 @@ class Ingest:
                 # The session is locked first, as everywhere: in another order, two could wait for each other.
                 tx.latest_session(scope.address)
                 check_floor(tx, scope.address, holder, self.clock.now())
-            return self.put(tx, scope, drafts, suspects, now=by.now)
+            return self.put(tx, scope, drafts, suspects, now=by.now, orders=orders)
 
         return self.store.write(scope.owner, work)
 
     def drafting(self, now: datetime) -> Drafting:
         """What makes drafts of messages that arrive now."""
-        return Drafting(self.limits, now, self.clock.new_id, self.count)
+        return Drafting(self.limits, now, self.clock.new_id, self.count, self.zone)
 
     def put(
-        self, tx: Tx, scope: Scope, drafts: Sequence[Draft], suspects: Sequence[MessageId], *, now: datetime
+        self,
+        tx: Tx,
+        scope: Scope,
+        drafts: Sequence[Draft],
+        suspects: Sequence[MessageId],
+        *,
+        now: datetime,
+        orders: Orders | None = None,
     ) -> list[Message]:
         """`append` as part of a transaction. `suspects` are the ids that may be held already."""
         address, queue_max = scope.address, self.limits.queue_jobs_max
@@ -72,6 +83,9 @@ class Ingest:
         if plan.messages:
             tx.put_sessions(plan.sessions.values())
             tx.append(plan.messages)
+            take_in(tx, address, plan.messages, orders_in(drafts) if orders is None else orders, now=now)
+            words = {one.id: one.words for one in drafts}
+            tx.index.add([message_entry(message, words[message.id]) for message in plan.messages], now=now)
             if plan.calls:
                 tx.put_calls(address, plan.calls.values())
             _count_turns(tx, address, plan.messages)

@@ -19,6 +19,7 @@ from perdure.engine.likeness import Same
 from perdure.engine.variants import find_variants
 from perdure.ports.records import RecordView
 from perdure.ports.store import Tx
+from perdure.services.entering import enter_record
 
 STATEMENTS_MAX = 1_000
 """Statements of one memory or one slot that are looked at."""
@@ -49,6 +50,7 @@ class Ledger:
     """Implements `engine.committing.Known` on a transaction. Nobody else changes these records while it lives."""
 
     def __init__(self, tx: Tx, by: Attribution) -> None:
+        self._tx = tx
         self._records = tx.records
         self._records.lock()
         self._by = by
@@ -90,9 +92,12 @@ class Ledger:
             return
         record = Record(kind, key, body)
         self._wrote(self._records.put(record, terms_of(kind, body), by=self._attribution(), action=action))
+        if kind != "memory" or (held is not None and held.body.get("status") != body.get("status")):
+            enter_record(self._tx, kind, key, body, now=self._by.at)
 
     def remove(self, kind: RecordKind, key: str, action: str) -> None:
         self._wrote(self._records.remove(kind, key, by=self._attribution(), action=action))
+        enter_record(self._tx, kind, key, None, now=self._by.at)
 
     def _attribution(self) -> Attribution:
         return replace(self._by, batch=self._batch)

@@ -30,11 +30,13 @@ from perdure.domain.spans import Span, clipped, span_or_none
 from perdure.domain.text import check_id
 from perdure.domain.times import from_us, to_us
 from perdure.engine.coverage import in_words, judge, judge_by_entries, proven, recorded
+from perdure.engine.entries import series_entry
 from perdure.engine.instants import instant_us, zone_named
 from perdure.engine.merging import plan_merge, sightings
 from perdure.engine.specs import changed, checked, new_spec
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store, Tx, View
+from perdure.services.entering import ZONE
 
 EVERYTHING = (-(2**62), 2**62)
 REJECTED_KEPT = 100
@@ -108,6 +110,7 @@ class SeriesService:
             else:
                 series = replace(held, spec=spec)
                 tx.series.put(series)
+            tx.index.put([series_entry(series, ZONE)], now=now)
             return series
 
         checked(new_spec(changes, self.max_entries))
@@ -116,7 +119,13 @@ class SeriesService:
     def remove(self, owner: Owner, name: str) -> int:
         """Delete the series with its entries and its ledger."""
         check_name(name)
-        return self.store.write(owner, lambda tx: tx.series.remove(name))
+        now = self.clock.now()
+
+        def work(tx: Tx) -> int:
+            tx.index.remove("series", [name], now=now)
+            return tx.series.remove(name)
+
+        return self.store.write(owner, work)
 
     # -- merging
 
@@ -151,6 +160,7 @@ class SeriesService:
                 return MergeResult(False, 0, 0, 0, tuple(bad), series.count)
             if held is None:
                 tx.series.create(series)
+                tx.index.put([series_entry(series, ZONE)], now=now)
             plan = plan_merge(good, tx.series.find_entries(name, list({one.id for one in good})), now_us)
             series = self._book(series, plan, fetch, now)
             tx.series.put_entries(name, plan.entries)

@@ -20,6 +20,7 @@ from perdure.domain.text import check_id
 from perdure.engine.upkeep import SWEEP, TRANSCRIPT, address_job, session_job
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store, Tx, View
+from perdure.services.entering import leave_digests, leave_messages
 from perdure.services.folding import Where
 from perdure.services.summarising import read_source
 from perdure.services.sweeping import JOBS_MAX, end_session
@@ -111,8 +112,11 @@ class Sessions:
         lock_sessions(tx, told | {(one.address.agent, one.address.channel, one.number) for one in newest})
         held = held_session(tx, address, session)
         void = self._void_spines(tx, held)
+        leave_messages(tx, held, now=now)
+        told_of = tx.conversation.list_digests(address, held.number, None, limit=JOBS_MAX)
         nothing = replace(held, messages=0, tokens=0, turns=0, boundary_seq=0, spine_seq=0, learned_seq=0)
         tx.conversation.empty_session(replace(nothing, ended_at=held.last_at, deleted_at=now), by=by)
+        leave_digests(tx, told_of, now=now)
         self._renew_spine(tx, void, by)
         tx.conversation.forget_said(address)
         if self.transcripts:
@@ -142,6 +146,7 @@ class Sessions:
             if session is not None and session.deleted_at is None and session.spine_seq >= source.first_seq:
                 tx.put_sessions([replace(session, spine_seq=source.first_seq - 1)])
         tx.conversation.remove_digests(void, by=by)
+        leave_digests(tx, void, now=by.at)
         tx.enqueue(session_job("spine", SPINE_ADDRESS, SPINE_SESSION, by.at), now=by.at, queue_max=JOBS_MAX)
 
     def list_(self, scope: Scope, source: str | None, *, limit: int) -> list[SessionLine]:

@@ -13,8 +13,10 @@ from perdure.domain.limits import Limits
 from perdure.domain.scope import ID_BYTES_MAX, RESERVED, Owner
 from perdure.domain.state import KeyInfo, Loaded, Revision
 from perdure.domain.text import Json, check_id, encode_json, utf8_size
+from perdure.engine.entries import state_entry
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store, Tx, View
+from perdure.services.entering import ZONE
 
 PREVIEW_CHARS = 100
 KEYS_PER_PAGE = 500
@@ -66,6 +68,7 @@ class StateService:
             alive = latest.alive(now)
             deletion = Revision(key, latest.number + 1, None, now, request=request)
             tx.state.put(deletion, keep=self.limits.state_revisions_max)
+            tx.index.remove("state", [key], now=now)
             return alive
 
         return self.store.write(owner, work)
@@ -143,6 +146,7 @@ class StateService:
             _check_expected(draft.key, latest, expected)
             numbered = replace(draft, number=1 if latest is None else latest.number + 1)
             tx.state.put(numbered, keep=self.limits.state_revisions_max)
+            tx.index.put([state_entry(numbered, ZONE)], now=draft.saved_at)
             return numbered
 
         return self.store.write(owner, work)

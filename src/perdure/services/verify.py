@@ -9,9 +9,11 @@ from perdure.domain.errors import Corrupt
 from perdure.domain.reports import Finding, VerifyReport
 from perdure.domain.scope import Address, Owner
 from perdure.engine.data_invariants import DataInvariants
+from perdure.engine.index_invariants import IndexInvariants
 from perdure.engine.invariants import Invariants
 from perdure.ports import conversation_rows as forms
 from perdure.ports import rows
+from perdure.ports.index import to_head, to_index_row
 from perdure.ports.records import to_record
 from perdure.ports.store import Progress, Snapshot, Store
 
@@ -32,8 +34,8 @@ def verify(store: Store, progress: Progress | None = None) -> VerifyReport:
 def _all(store: Store, snapshot: Snapshot, checked: dict[str, int], progress: Progress | None) -> Iterator[Finding]:
     try:
         yield from store.check()
-        laws, data = Invariants(), DataInvariants()
-        checks = _checks(laws, data)
+        laws, data, index = Invariants(), DataInvariants(), IndexInvariants()
+        checks = _checks(laws, data, index)
         for table in rows.TABLES:
             checked[table] = 0
             for row in snapshot.rows(table):
@@ -48,13 +50,15 @@ def _all(store: Store, snapshot: Snapshot, checked: dict[str, int], progress: Pr
                 progress(table, checked[table])
         yield from laws.end()
         yield from data.end()
+        yield from index.end()
     except Corrupt as error:
         yield Finding("the store can be read", "the database", str(error))
 
 
-def _checks(laws: Invariants, data: DataInvariants) -> dict[str, Check]:
+def _checks(laws: Invariants, data: DataInvariants, index: IndexInvariants) -> dict[str, Check]:
     """For every table, what its rows must obey. A table without an entry here fails the first verification."""
     names: dict[rows.AnyRow, str] = {}
+    entry_kinds = {"statement": "memory", "todo": "todo", "instruction": "instruction"}
 
     def session(owner: Owner, row: rows.AnyRow) -> Iterator[Finding]:
         held = rows.to_session(row)
@@ -69,6 +73,25 @@ def _checks(laws: Invariants, data: DataInvariants) -> dict[str, Check]:
         held = forms.to_digest(row)
         return laws.digest(owner, held, (forms.digest_key(held), forms.digest_record(held)), row[-1])
 
+    def message(owner: Owner, row: rows.AnyRow) -> Iterator[Finding]:
+        held = rows.to_message((*row, names.get(row[:5], "?")))
+        index.held(owner, "message", held.id)
+        return laws.message(owner, held)
+
+    def record(owner: Owner, row: rows.AnyRow) -> Iterator[Finding]:
+        held = to_record(row)
+        if held.kind in entry_kinds:
+            index.held(owner, entry_kinds[held.kind], held.key)
+        return laws.record(owner, held)
+
+    def head(owner: Owner, row: rows.AnyRow) -> Iterator[Finding]:
+        held = to_head(row)
+        return index.head(owner, held.last, held.lexicon, (held.vectored, held.coming_upto))
+
+    def entry(owner: Owner, row: rows.AnyRow) -> Iterator[Finding]:
+        held = to_index_row(row)
+        return index.entry(owner, held.number, held.replaces, (held.kind, held.ref), held.body)
+
     def lease(_owner: Owner, row: rows.AnyRow) -> Iterator[Finding]:
         rows.to_lease(row)
         return iter(())
@@ -78,7 +101,7 @@ def _checks(laws: Invariants, data: DataInvariants) -> dict[str, Check]:
 
     return {
         "sessions": session,
-        "messages": lambda owner, row: laws.message(owner, rows.to_message((*row, names.get(row[:5], "?")))),
+        "messages": message,
         "tool_calls": lambda owner, row: laws.call(owner, Address(row[2], row[3]), rows.to_call(row)),
         "jobs": lambda _owner, row: laws.job(rows.to_job(row)),
         "owners": lambda owner, row: laws.owner(owner, row[2]),
@@ -93,7 +116,11 @@ def _checks(laws: Invariants, data: DataInvariants) -> dict[str, Check]:
         "series_leases": lease,
         "agent_states": lambda owner, row: laws.agent_state(owner, forms.to_agent_state(row)),
         "digests": digest,
-        "records": lambda owner, row: laws.record(owner, to_record(row)),
+        "records": record,
         "record_terms": lambda owner, row: laws.term(owner, row[2:]),
         "echoes": echo,
+        "index_heads": head,
+        "index_entries": entry,
+        "index_vectors": lambda owner, row: index.vector(owner, row[3]),
+        "index_packs": lambda owner, row: index.pack(owner, row[2], row[3], row[5]),
     }

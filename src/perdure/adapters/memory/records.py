@@ -30,6 +30,13 @@ class MemoryRecords:
         found = [record for record in self._all(query.kind, query.term) if query.before is None or record.key < query.before]
         return sorted(found, key=lambda record: record.key, reverse=True)[: query.limit]
 
+    def find_by(self, kind: RecordKind, field: str, values: Sequence[str]) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for row in self._held.of("record_terms", kind, field):
+            if row[4] in values:
+                found.setdefault(row[4], row[5])
+        return found
+
     def count(self, kind: RecordKind, term: Term | None = None) -> int:
         return len(self._all(kind, term))
 

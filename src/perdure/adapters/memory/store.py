@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from typing import TypeVar
 from perdure.adapters.forking import watch_forks
 from perdure.adapters.memory.conversation import MemoryConversation
 from perdure.adapters.memory.held import OwnerRows
+from perdure.adapters.memory.index import MemoryIndex
 from perdure.adapters.memory.records import MemoryRecords
 from perdure.adapters.memory.series import MemorySeries
 from perdure.adapters.memory.state import MemoryState
@@ -36,13 +38,16 @@ from perdure.domain.messages import CallState, Cursor, Message, MessageQuery, Se
 from perdure.domain.reports import Finding, StoreDescription, StoreFile
 from perdure.domain.scope import Address, MessageId, Owner, SessionId, ToolCallId
 from perdure.domain.tally import Tally
+from perdure.domain.times import from_us
 from perdure.ports import rows
+from perdure.ports.index import IndexHead, head_row, index_job
 from perdure.ports.rewriting import rewritten
 from perdure.ports.rows import TABLES, AnyRow
 from perdure.ports.store import Features, Row, Tx, View
 
 T = TypeVar("T")
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
+MAX_INTEGER = 2**63 - 1
 
 
 class MemoryTx:
@@ -50,6 +55,13 @@ class MemoryTx:
         self._held = held
         self._owner = owner
         self._prefix = (owner.space, owner.user)
+        self.index = MemoryIndex(held, owner)
+
+    def finish(self) -> None:
+        """What a transaction does last."""
+        changed_at = self.index.flush()
+        if changed_at is not None:
+            self.enqueue(index_job(changed_at), now=changed_at, queue_max=MAX_INTEGER)
 
     @property
     def state(self) -> MemoryState:
@@ -194,7 +206,9 @@ class MemoryTx:
 
     def rewrite(self, change: Callable[[str], str]) -> dict[str, list[AnyRow]]:
         changed: dict[str, list[AnyRow]] = {}
-        for table in TABLES:
+        for table, spec in TABLES.items():
+            if spec.rebuilt:
+                continue
             found = [(row, rewritten(table, row, change)) for row in self._held.of(table)]
             changed[table] = [new for old, new in found if new != old]
             for row in changed[table]:
@@ -238,7 +252,9 @@ class MemoryStore:
         with self._open():
             held = self._owners.setdefault(owner, OwnerRows())
             try:
-                result = work(MemoryTx(held, owner))
+                tx = MemoryTx(held, owner)
+                result = work(tx)
+                tx.finish()
             except BaseException:
                 held.roll_back()
                 raise
@@ -309,6 +325,9 @@ class MemoryStore:
                     owner = Owner(str(row[0]), str(row[1]))
                     owners.setdefault(owner, OwnerRows()).put(table, row)
                     counts[table] += 1
+            for owner, held in owners.items() if "index_heads" not in counts else ():
+                held.put("index_heads", head_row(owner, IndexHead(os.urandom(8).hex())))
+                MemoryTx(held, owner).enqueue(index_job(from_us(0)), now=from_us(0), queue_max=MAX_INTEGER)
             for held in owners.values():
                 held.commit()
             self._owners = owners

@@ -41,7 +41,7 @@ class PostgresStatements:
         return iter(self._cursor.execute(query, owner).fetchall())
 
     def replace(self, table: str, row: AnyRow) -> None:
-        columns, key = TABLES[table]
+        columns, key, _ = TABLES[table]
         changes = sql.SQL(", ").join(sql.SQL("{} = %s").format(sql.Identifier(name)) for name in columns[key:])
         place = sql.SQL(" AND ").join(sql.SQL("{} = %s").format(sql.Identifier(name)) for name in columns[:key])
         query = sql.SQL("UPDATE {} SET {} WHERE {}").format(sql.Identifier(table), changes, place)

@@ -151,7 +151,10 @@ class PostgresStore:
 
     def write(self, owner: Owner, work: Callable[[Tx], T], *, deadline_s: float | None = None) -> T:
         def run(cursor: Cursor[Any]) -> T:
-            return work(SqlTx(PostgresStatements(cursor, writing=True), owner))
+            tx = SqlTx(PostgresStatements(cursor, writing=True), owner)
+            result = work(tx)
+            tx.finish()
+            return result
 
         return self._transact(WRITE, owner, run, deadline_s)
 
@@ -278,6 +281,9 @@ class PostgresStore:
                 counts[table] += len(page)
         for migration in self._known[schema_version:]:
             migrating.apply(cursor, migration)
+        if schema_version == len(self._known) and "index_heads" not in counts:
+            cursor.execute(SQL["seed_index_heads"])
+            cursor.execute(SQL["seed_index_jobs"])
         return counts
 
     def check(self) -> Iterator[Finding]:

@@ -42,7 +42,7 @@ class SqliteStatements:
         return self._connection.execute(f"SELECT {columns} FROM {table} WHERE space = ? AND user_id = ?", owner)
 
     def replace(self, table: str, row: AnyRow) -> None:
-        columns, key = TABLES[table]
+        columns, key, _ = TABLES[table]
         changes = ", ".join(f"{name} = ?" for name in columns[key:])
         place = " AND ".join(f"{name} = ?" for name in columns[:key])
         self._connection.execute(f"UPDATE {table} SET {changes} WHERE {place}", (*row[key:], *row[:key]))

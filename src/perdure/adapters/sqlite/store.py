@@ -80,7 +80,13 @@ class SqliteStore:
                 connection.execute("ROLLBACK")
 
     def write(self, owner: Owner, work: Callable[[Tx], T], *, deadline_s: float | None = None) -> T:
-        return self._submit(lambda connection: work(SqlTx(SqliteStatements(connection), owner)), deadline_s)
+        def run(connection: apsw.Connection) -> T:
+            tx = SqlTx(SqliteStatements(connection), owner)
+            result = work(tx)
+            tx.finish()
+            return result
+
+        return self._submit(run, deadline_s)
 
     def _submit(self, work: Callable[[apsw.Connection], T], deadline_s: float | None = None) -> T:
         ticket = Ticket(work)
@@ -232,6 +238,9 @@ class SqliteStore:
                 counts[table] += 1
         for migration in self._known[schema_version:]:
             migrating.apply(connection, migration)
+        if same and "index_heads" not in counts:
+            connection.execute(SQL["seed_index_heads"])
+            connection.execute(SQL["seed_index_jobs"])
         return counts
 
     def check(self) -> Iterator[Finding]:

@@ -71,7 +71,8 @@ def taking(kind: type[Any]) -> Callable[[Callable[..., None]], Callable[..., Non
             for one in fields(kind)
         ]
         hinted = get_type_hints(command, include_extras=True)
-        run.__signature__ = own.replace(parameters=[*kept, *options])  # type: ignore[attr-defined]
+        arguments = [one.replace(annotation=hinted[one.name]) for one in kept]
+        run.__signature__ = own.replace(parameters=[*arguments, *options])  # type: ignore[attr-defined]
         run.__annotations__ = {one.name: hinted[one.name] for one in kept} | hints
         run.__name__, run.__doc__ = command.__name__, command.__doc__
         return run

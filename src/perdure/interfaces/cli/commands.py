@@ -22,7 +22,8 @@ from perdure import settings as settings_module
 from perdure.domain.errors import Corrupt, InvalidInput, PerdureError
 from perdure.domain.reports import ProcessReport
 from perdure.interfaces.cli import entity as entity_commands
-from perdure.interfaces.cli import learning
+from perdure.interfaces.cli import instruction as instruction_commands
+from perdure.interfaces.cli import learning, recall
 from perdure.interfaces.cli import memory as memory_commands
 from perdure.interfaces.cli import series as series_commands
 from perdure.interfaces.cli import session as session_commands
@@ -73,7 +74,8 @@ app.add_typer(memory_commands.app, name="memory")
 app.add_typer(entity_commands.app, name="entity")
 app.add_typer(todo_commands.app, name="todo")
 app.add_typer(todo_commands.tasks_app, name="task")
-for command in (*learning.COMMANDS, forget):
+app.add_typer(instruction_commands.app, name="instruction")
+for command in (*recall.COMMANDS, *learning.COMMANDS, forget):
     app.command()(command)
 
 

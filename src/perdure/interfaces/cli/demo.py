@@ -37,6 +37,7 @@ def run_demo(out: Output) -> None:
             _jobs(steps, engine, ana)
             _layers(steps, engine)
             _knowledge(steps, engine)
+            _recall(steps, engine)
             _series(steps, ana)
             _state(steps, ana)
             _isolation(steps, engine)
@@ -106,6 +107,21 @@ def _knowledge(steps: _Steps, engine: perdure.Engine) -> None:
     steps.show("What is no longer true is closed, not lost", history=past, todos=[todo.content for todo in ana.todos.list()])
     gone = ana.forget(entity="person:Maria")
     steps.show("Forgetting takes a name out of everything", redacted=gone.redacted, message=ana.messages()[0].content)
+
+
+def _recall(steps: _Steps, engine: perdure.Engine) -> None:
+    ana = engine.memory(user="ana", agent="trainer", channel="demo")
+    ana.append("user", "My knee hurts when I run downhill. From now on, give me distances in kilometres.")
+    ana.append("assistant", "Then we start on flat ground.")
+    engine.process()
+    best = ana.recall("Which joint is injured?").hits[0]
+    steps.show("A question finds what was said, by words and by meaning", found=best.text, by=best.speaker)
+    shares = {name: round(arm.share, 2) for name, arm in best.trace.arms.items()}
+    steps.show("and every hit can be explained", score=round(best.score, 2), shares=shares, why="; ".join(best.trace.why))
+    context = ana.context("Plan a run in the city where I live", budget_tokens=500)
+    kinds = [block.kind for block in context.blocks]
+    home = "Lives in Seattle" in context.text
+    steps.show("A goal brings what is known of it into the context", blocks=kinds, tokens=context.tokens, home_found=home)
 
 
 def _series(steps: _Steps, ana: perdure.Memory) -> None:

@@ -17,7 +17,8 @@ from perdure.handles.memory import Memory
 from perdure.interfaces.cli import rendering as show_as
 from perdure.interfaces.cli import session_changes
 from perdure.interfaces.cli.finding import SESSION_LAYERS, Which, as_kind, find_session, find_version, newest, session_fields
-from perdure.interfaces.cli.output import Output, plain, safe, visible
+from perdure.interfaces.cli.output import Output, plain
+from perdure.interfaces.cli.recall import tell_context
 from perdure.interfaces.cli.rendering import Talk
 
 app = typer.Typer(
@@ -194,23 +195,9 @@ def context(
 
     Example: perdure session context --user ana --budget-tokens 4000
     """
-    out: Output = ctx.obj.out
     with ctx.obj.memory() as memory:
         found = memory.context(budget_tokens=budget_tokens)
-    told = {
-        "messages": found.as_messages(),
-        "blocks": found.blocks,
-        "tokens": found.tokens,
-        "budget_tokens": found.budget_tokens,
-        "dropped": found.dropped,
-        "notes": found.notes,
-    }
-    out.value(told, [Text(visible(found.text))] if found.text else [])
-    if not out.as_json:
-        out.note(f"{found.tokens:,} of {found.budget_tokens:,} tokens")
-        for title, words in (("over budget", found.dropped), ("note", found.notes)):
-            for one in words:
-                out.note(f"{title}: {safe(one)}")
+    tell_context(ctx.obj.out, found)
 
 
 @app.command()

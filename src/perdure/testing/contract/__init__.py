@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from perdure.testing.contract.conversation import ConversationContract
 from perdure.testing.contract.digests import DigestContract
+from perdure.testing.contract.index import IndexContract
+from perdure.testing.contract.index_whole import IndexWholeContract
 from perdure.testing.contract.jobs import JobContract
 from perdure.testing.contract.journal import JournalContract
 from perdure.testing.contract.log import LogContract
@@ -34,6 +36,8 @@ class StoreContract(
     StateContract,
     SeriesContract,
     RecordContract,
+    IndexContract,
+    IndexWholeContract,
     WholeStoreContract,
 ):
     """Everything a store promises."""

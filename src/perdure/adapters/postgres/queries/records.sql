@@ -25,6 +25,10 @@ SELECT r.* FROM record_terms AS t JOIN records AS r USING (space, user_id, kind,
 WHERE t.space = %s AND t.user_id = %s AND t.kind = %s AND t.field = %s AND t.value = %s
 ORDER BY t.key DESC LIMIT %s;
 
+-- name: find_records_by
+SELECT value, min(key) FROM record_terms
+WHERE space = %s AND user_id = %s AND kind = %s AND field = %s AND value = ANY(%s) GROUP BY value;
+
 -- name: count_records
 SELECT count(*) FROM records WHERE space = %s AND user_id = %s AND kind = %s;
 

@@ -22,6 +22,10 @@ SELECT r.* FROM record_terms AS t JOIN records AS r USING (space, user_id, kind,
 WHERE t.space = ? AND t.user_id = ? AND t.kind = ? AND t.field = ? AND t.value = ?
 ORDER BY t.key DESC LIMIT ?;
 
+-- name: find_records_by
+SELECT value, min(key) FROM record_terms
+WHERE space = ? AND user_id = ? AND kind = ? AND field = ? AND value IN (SELECT value FROM json_each(?)) GROUP BY value;
+
 -- name: count_records
 SELECT count(*) FROM records WHERE space = ? AND user_id = ? AND kind = ?;
 

@@ -1,0 +1,480 @@
+"""How fast memories are found: perdure beside mem0, LangGraph's stores, numpy by brute force, and plain SQLite, the limit.
+
+All hold the same texts, made here from a seed, and embed with perdure's built-in embedder. They take turns in rounds, so
+that noise hits all alike; intervals are bootstrapped over the rounds. Each must find texts by their own words, or the run
+fails. This reports what is: nothing is tuned, and a peer that is not installed is named and left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import gc
+import itertools
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+# Before numpy is loaded: with more, the libraries would compete with each other for the cores.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import machine
+from machine import Interval
+from recall import peers
+from recall.peers import Brute, Contender, LangGraphPostgres, LangGraphSqlite, Mem0, Perdure, PlainReads
+from recall.talk import Crowd, Question, Talk
+
+K = 10
+FOUND_LEAST, PROBES = 0.9, 20
+ONE, CROWD, TENANTS, FIRST, INGEST = "search, one user", "search, of many", "search, of 1,000", "first search", "ingest"
+ALL_JOBS = "perdure, all jobs"
+TASKS = (ONE, CROWD, TENANTS, FIRST, INGEST)
+EXPLAINED = f"""search: the best {K} of one user's memories; size: how many that user has. of many: 100 users, another one with
+every question. of 1,000: users at random; alone: a store with that user only; cold: the first question about a user since
+the store was opened. first search: in a fresh process, opening included, imports not; disk: the file's pages were dropped
+from the system's cache before. ingest: from the texts until they can be found by words and meaning, synced; size: messages
+per call. all jobs: and learned from (facts, summaries). rows by key: the rows that perdure found, read from its file with
+nothing around them: the limit. Ratios are of medians; `of a processor`: what the call was given on a shared machine."""
+
+Say = Callable[[str], None]
+
+
+class Sizes(NamedTuple):
+    """How large everything is."""
+
+    one: int
+    """Memories of a user."""
+    large: int
+    """Memories of a large one."""
+    users: int
+    tenants: int
+    each: int
+    """Memories of each of the users, and of each of the tenants."""
+    ingest: int
+    """Messages that are taken in per round."""
+    rounds: int
+    firsts: int
+    """Fresh processes per contender and size."""
+
+
+WHOLE, QUICK = Sizes(10_000, 100_000, 100, 1_000, 1_000, 2_000, 10, 7), Sizes(1_000, 3_000, 10, 20, 200, 500, 3, 3)
+# Questions per round, and messages taken in and learned from; those that are slow get fewer.
+ASKED, ASKED_SLOW, TAKEN_SLOW, LEARNED = 40, 6, 20, 200
+
+
+@dataclass
+class Line:
+    """One thing measured: what is done, by whom, with which size, at most how often per round."""
+
+    task: str
+    who: str
+    size: int
+    call: Callable[[Any], Any]
+    most: int = ASKED
+    samples: list[machine.Sample] = field(default_factory=list)
+    cpu_s: list[list[float]] = field(default_factory=list)
+    """What this process was given of a processor for each call: on a busy machine, less than the call took."""
+
+    def run(self, items: Sequence[Any]) -> None:
+        cpu_s: list[float] = []
+
+        def call(item: Any) -> None:
+            started = time.process_time()
+            self.call(item)
+            cpu_s.append(time.process_time() - started)
+
+        gc.collect()
+        self.samples.append(machine.in_turn(call, items[: self.most]))
+        self.cpu_s.append(cpu_s)
+
+    def calls_s(self, rounds: Iterable[int]) -> list[float]:
+        return [call_s for number in rounds for call_s in self.samples[number].calls_s]
+
+    def ms(self, share: float, rounds: Iterable[int]) -> float:
+        return machine.percentile(self.calls_s(rounds), share) * 1e3
+
+    def within_ms(self, share: float) -> Interval:
+        """How long the fastest `share` of the calls took at most."""
+        return machine.resampled(lambda rounds: self.ms(share, rounds), len(self.samples))
+
+    def cpu_ms(self) -> Interval:
+        """The median of what a call took of a processor."""
+        return machine.resampled(
+            lambda rounds: machine.percentile([one for number in rounds for one in self.cpu_s[number]], 0.5) * 1e3,
+            len(self.samples),
+        )
+
+    def over(self, other: Line) -> Interval:
+        """How many times the other's median this one's is, in the same rounds."""
+        return machine.resampled(lambda rounds: self.ms(0.5, rounds) / other.ms(0.5, rounds), len(self.samples))
+
+    def per_s(self) -> Interval:
+        return machine.resampled(self._rate, len(self.samples))
+
+    def rate_over(self, other: Line) -> Interval:
+        return machine.resampled(lambda rounds: self._rate(rounds) / other._rate(rounds), len(self.samples))
+
+    def _rate(self, rounds: Sequence[int]) -> float:
+        calls_s = self.calls_s(rounds)
+        return self.size * len(calls_s) / sum(calls_s)
+
+    def row(self) -> dict[str, Any]:
+        whole = range(len(self.samples))
+        mean = machine.resampled(lambda rounds: sum(s := self.calls_s(rounds)) / len(s) * 1e3, len(self.samples))
+        told = {"task": self.task, "size": self.size, "who": self.who, "calls": len(self.calls_s(whole))}
+        return told | {"p50_ms": self.ms(0.5, whole), "p95_ms": self.ms(0.95, whole), "mean_ms": asdict(mean)}
+
+
+def in_rounds(lines: Sequence[Line], items: Sequence[Sequence[Any]]) -> None:
+    """All lines get the items of each round, in an order that changes; the first round only warms up."""
+    gc.collect()
+    # What the peers' packages leave in memory would make everybody's garbage collections slower.
+    gc.freeze()
+    for number, part in enumerate(items):
+        for line in random.Random(number).sample(lines, len(lines)):
+            line.run(part)
+    for line in lines:
+        del line.samples[0], line.cpu_s[0]
+
+
+class Run:
+    """What all parts of the benchmark share: the stores, filled when first asked for, and what came out."""
+
+    def __init__(self, directory: Path, sizes: Sizes, seed: int, say: Say) -> None:
+        self.directory, self.sizes, self.seed, self.say = directory, sizes, seed, say
+        self.available = [peer for peer in peers.PEERS if self._usable(peer)]
+        self.lines: list[Line] = []
+        self.figures: list[dict[str, Any]] = []
+        self._open: dict[tuple[type[Contender], Crowd], Contender] = {}
+
+    def _usable(self, peer: type[Contender]) -> bool:
+        if missing := peer.missing():
+            self.say(f"{peer.name}: {missing} is MISSING, so left out; install it with: pip install 'perdure[bench]'")
+            return False
+        self.say(f"{peer.name}: {peer.versions()}; {peer.note}")
+        return True
+
+    def store(self, kind: type[Contender], crowd: Crowd) -> Any:
+        """A store of that kind with all of the crowd in it."""
+        if (kind, crowd) not in self._open:
+            where = self.place(kind, crowd)
+            filled = where.exists()
+            store = self._open[kind, crowd] = kind(where)
+            if not filled:
+                self._fill(store, crowd)
+        return self._open[kind, crowd]
+
+    def place(self, kind: type[Contender], crowd: Crowd) -> Path:
+        return self.directory / f"{kind.__name__}-{crowd.count}x{crowd.each}"
+
+    def _fill(self, store: Contender, crowd: Crowd) -> None:
+        spent = 0.0
+        for user in crowd.users:
+            _, texts = crowd.talk(user)
+            started = time.perf_counter()
+            store.fill(user, texts)
+            spent += time.perf_counter() - started
+        total = crowd.count * crowd.each
+        held = disk_mb(store.directory)
+        size = f", {held:,.0f} MB on disk" if held else ""
+        self.say(f"filled: {store.name}, {crowd.count:,} x {crowd.each:,}: {total / spent:,.0f} a second{size}")
+        draw = random.Random(self.seed)
+        probes = [
+            (user, text)
+            for user in crowd.users[:PROBES]
+            for text in draw.sample(crowd.talk(user)[1], PROBES // min(PROBES, crowd.count))
+        ]
+        found = sum(text in store.search(user, text, K) for user, text in probes) / len(probes)
+        if found < FOUND_LEAST:
+            raise SystemExit(f"FAILED: {store.name} finds only {found:.0%} of texts by their own words")
+
+    def plain(self, crowd: Crowd, questions: Iterable[Question]) -> PlainReads:
+        ours: Perdure = self.store(Perdure, crowd)
+        return PlainReads(ours, {(user, asked): ours.found_ids(user, asked, K) for user, asked in questions})
+
+    def close(self, *kinds: type[Contender]) -> None:
+        """Close all stores, or those of some kinds."""
+        for key in [key for key in self._open if not kinds or key[0] in kinds]:
+            self._open.pop(key).close()
+
+    def aim(
+        self, what: str, figure: Interval, aim: float | None = None, *, most: bool = False, limit: Interval | None = None
+    ) -> None:
+        self.figures.append(machine.compared(what, figure, aim=aim, at_most=most, limit=limit))
+
+
+def disk_mb(directory: Path) -> float:
+    return sum(file.stat().st_size for file in directory.rglob("*") if file.is_file()) / 1e6
+
+
+def race(
+    run: Run, task: str, crowd: Crowd, kinds: Sequence[type[Contender]], slow: Sequence[type[Contender]]
+) -> dict[str, Line]:
+    """Searches by all of `kinds`, in rounds; those that are `slow` are asked less often."""
+    rounds = run.sizes.rounds + 1
+    asked = machine.batches(crowd.questions(rounds * ASKED), ASKED)
+    lines = []
+    for kind in kinds:
+        store = run.store(kind, crowd)
+        call = partial(_search, store)
+        lines.append(Line(task, store.name, crowd.each, call, ASKED_SLOW if kind in slow else ASKED))
+    reads = run.plain(crowd, itertools.chain.from_iterable(asked))
+    lines.append(Line(task, reads.name, crowd.each, partial(_search, reads)))
+    started = time.monotonic()
+    in_rounds(lines, asked)
+    reads.close()
+    run.say(f"{task}, {crowd.count:,} x {crowd.each:,}: {run.sizes.rounds} rounds in {time.monotonic() - started:.0f} s")
+    run.lines += lines
+    return {line.who: line for line in lines}
+
+
+def _search(store: Contender, question: Question) -> None:
+    if len(store.search(*question, K)) < K:
+        raise SystemExit(f"FAILED: {store.name} found fewer than {K}")
+
+
+def told(run: Run, title: str, by: dict[str, Line], *, p50: float | None, p95: float | None, times: dict[str, float]) -> None:
+    """The figures of a race, beside what is aimed at."""
+    ours, limit = by[Perdure.name], by[PlainReads.name]
+    for share, aim in ((0.5, p50), (0.95, p95)):
+        what = f"{title}: p{share * 100:.0f} ms, perdure"
+        run.aim(what, ours.within_ms(share), aim, most=True, limit=limit.within_ms(share))
+    run.aim(f"{title}: p50 ms of a processor, perdure", ours.cpu_ms(), limit=limit.cpu_ms())
+    for who, line in by.items():
+        if who not in (Perdure.name, PlainReads.name):
+            run.aim(f"{title}: {who} / perdure", line.over(ours), times.get(who), limit=line.over(limit))
+
+
+def ten_thousand(run: Run) -> None:
+    crowd = Crowd(run.seed, 1, run.sizes.one)
+    by = race(run, ONE, crowd, [Perdure, Brute, *run.available], [Mem0])
+    told(run, f"{crowd.each:,}", by, p50=3, p95=10, times={Mem0.name: 20, LangGraphSqlite.name: 10})
+    run.close(Brute, Mem0, LangGraphSqlite, LangGraphPostgres)
+
+
+def hundred_thousand(run: Run) -> None:
+    crowd = Crowd(run.seed, 1, run.sizes.large)
+    run.say("left out of the next: mem0 and LangGraph Postgres, which would take many minutes to fill")
+    by = race(run, ONE, crowd, [Perdure, Brute, *_only(run, LangGraphSqlite)], [LangGraphSqlite])
+    told(run, f"{crowd.each:,}", by, p50=None, p95=50, times={})
+    run.close(Brute, LangGraphSqlite)
+
+
+def hundred_users(run: Run) -> None:
+    crowd = Crowd(run.seed, run.sizes.users, run.sizes.each)
+    by = race(run, CROWD, crowd, [Perdure, Brute, *_only(run, LangGraphSqlite)], [])
+    told(run, f"{crowd.count:,} x {crowd.each:,}", by, p50=1, p95=None, times={})
+    run.close()
+
+
+def _only(run: Run, kind: type[Contender]) -> list[type[Contender]]:
+    return [kind] if kind in run.available else []
+
+
+def thousand_users(run: Run) -> None:
+    """A user among many beside the same user alone: the first question about them, and those that follow."""
+    crowd = Crowd(run.seed, run.sizes.tenants, run.sizes.each)
+    many: Perdure = run.store(Perdure, crowd)
+    run.close()
+    many = run.store(Perdure, crowd)
+    size, names = crowd.each, ("many, cold", "many, warm", "alone, cold", "alone, warm")
+    lines = {name: Line(TENANTS, name, size, lambda _: None, 1 if "cold" in name else ASKED) for name in names}
+    chosen = random.Random(run.seed).sample(crowd.users[1:], min(2 * run.sizes.rounds + 1, crowd.count - 1))
+    many.search(crowd.users[0], "warm up", K)
+    for user in chosen:
+        alone = Perdure(run.directory / f"alone-{user}")
+        alone.fill(user, crowd.talk(user)[1])
+        alone.fill("somebody", crowd.talk("somebody")[1][:K])
+        alone.close()
+        alone = Perdure(run.directory / f"alone-{user}")
+        alone.search("somebody", "warm up", K)
+        asked = crowd.questions(ASKED + 1, [user])
+        for place, store in (("many", many), ("alone", alone)):
+            for name, items in ((f"{place}, cold", asked[:1]), (f"{place}, warm", asked[1:])):
+                lines[name].call = partial(_search, store)
+                lines[name].run(items)
+        alone.close()
+    for kind in ("warm", "cold"):
+        figure = lines[f"many, {kind}"].over(lines[f"alone, {kind}"])
+        run.aim(f"{crowd.count:,} x {size:,}, {kind}: many / alone", figure, 1.3, most=True)
+    run.lines += lines.values()
+    run.close()
+
+
+def opening(run: Run) -> None:
+    """The first search of a fresh process, which opens the store for it; and what that process then takes in memory."""
+    large = Crowd(run.seed, 1, run.sizes.large)
+    small = Crowd(run.seed, 1, run.sizes.one)
+    cases: list[tuple[type[Contender], Crowd]] = [(Perdure, large), (Perdure, small)]
+    cases += [(kind, small) for kind in run.available if kind is not LangGraphPostgres]
+    for kind, crowd in cases:
+        run.store(kind, crowd)
+    run.close()
+    for kind, crowd in cases:
+        asked = crowd.questions(run.sizes.firsts + 1)
+        seen = [_fresh(run.place(kind, crowd), kind, one, drop=False) for one in asked][1:]
+        dropped = [_fresh(run.place(kind, crowd), kind, one, drop=True) for one in asked[1:]] if kind is Perdure else []
+        first = _line(run, kind.name, crowd, seen, "first_s")
+        title = f"first search, {kind.name}, {crowd.each:,}"
+        aimed = 500 if (kind, crowd) == cases[0] else None
+        run.aim(f"{title}: p50 ms", first.within_ms(0.5), aimed, most=True)
+        if dropped:
+            run.aim(f"{title}, disk: p50 ms", _line(run, f"{kind.name}, disk", crowd, dropped, "first_s").within_ms(0.5))
+        run.aim(f"{title}, start and imports too: p50 ms", _middle([one["whole_s"] * 1e3 for one in seen]))
+        run.aim(f"{title}: RSS MB", _middle([one["rss_mb"] for one in seen]))
+
+
+def _middle(values: Sequence[float]) -> Interval:
+    return machine.resampled(lambda places: machine.percentile([values[place] for place in places], 0.5), len(values))
+
+
+def _line(run: Run, who: str, crowd: Crowd, seen: Sequence[dict[str, float]], key: str) -> Line:
+    line = Line(FIRST, who, crowd.each, lambda _: None, samples=[machine.Sample(one[key], [one[key]]) for one in seen])
+    run.lines.append(line)
+    return line
+
+
+def _fresh(where: Path, kind: type[Contender], question: Question, *, drop: bool) -> dict[str, float]:
+    if drop:
+        _drop_pages(where)
+    started = time.time()
+    command = [sys.executable, __file__, "--first", kind.__name__, "--dir", str(where), "--ask", *question]
+    told = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return {**told, "whole_s": told.pop("ended") - started}
+
+
+def _drop_pages(directory: Path) -> None:
+    for file in directory.rglob("*"):
+        if file.is_file() and hasattr(os, "posix_fadvise"):
+            with file.open("rb") as opened:
+                os.fsync(opened.fileno())
+                os.posix_fadvise(opened.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def first(kind: str, directory: Path, user: str, question: str) -> None:
+    """What `opening` starts: open, search once, say how long that took and what it takes in memory."""
+    made: type[Contender] = getattr(peers, kind)
+    if made is Perdure:
+        import perdure
+
+        perdure.open  # noqa: B018 - loads what opening needs, which counts as importing
+    elif made is Mem0:
+        import mem0  # noqa: F401
+    else:
+        import langgraph.store.sqlite  # type: ignore[import-untyped, unused-ignore]  # noqa: F401
+    started = time.perf_counter()
+    store = made(directory)
+    found = store.search(user, question, K)
+    spent = time.perf_counter() - started
+    print(json.dumps({"first_s": spent, "ended": time.time(), "rss_mb": rss_mb(), "found": len(found)}))
+    store.close()
+
+
+def rss_mb() -> float:
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1024
+
+
+def ingest(run: Run) -> None:
+    """Texts until they can be found, by all; perdure also until everything is learned from them."""
+    rounds, size = run.sizes.rounds + 1, run.sizes.ingest
+    slow = {Mem0: TAKEN_SLOW, LangGraphPostgres: TAKEN_SLOW * 10}
+    texts = Talk(run.seed, "ingest").texts(rounds * size)
+    parts = machine.batches(texts, size)
+    lines = []
+    kinds: list[type[Contender]] = [Perdure, *run.available]
+    stores = [kind(run.directory / f"ingest-{kind.__name__}") for kind in kinds]
+    for store in stores:
+        each = min(size, slow.get(type(store), size))
+        lines.append(Line(INGEST, store.name, each, partial(_take, store, each), 1))
+    learning = Perdure(run.directory / "ingest-all")
+    lines.append(Line(INGEST, ALL_JOBS, LEARNED, partial(_learn, learning, LEARNED), 1))
+    in_rounds(lines, [[part] for part in parts])
+    for store in (*stores, learning):
+        store.close()
+    run.lines += lines
+    by = {line.who: line for line in lines}
+    ours = by.pop(Perdure.name)
+    run.aim("ingest: messages/s, perdure", ours.per_s(), 2_000)
+    for who, line in by.items():
+        run.aim(f"ingest: messages/s, {who}", line.per_s())
+        if who != ALL_JOBS:
+            run.aim(f"ingest: perdure / {who}", ours.rate_over(line), 20 if who == Mem0.name else None)
+
+
+def _take(store: Contender, count: int, texts: Sequence[str]) -> None:
+    store.add("ana", texts[:count])
+
+
+def _learn(store: Perdure, count: int, texts: Sequence[str]) -> None:
+    store.add("ana", texts[:count])
+    store.learn()
+
+
+PARTS: dict[str, Callable[[Run], None]] = {
+    "10k": ten_thousand,
+    "100k": hundred_thousand,
+    "opening": opening,
+    "100x1k": hundred_users,
+    "ingest": ingest,
+    "1000x1k": thousand_users,
+}
+LARGE = ("1000x1k",)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Recall: perdure, its peers and the limit, side by side.")
+    parser.add_argument("--only", choices=PARTS, action="append", help="this part alone; may be given several times")
+    parser.add_argument("--large", action="store_true", help="and 1,000 users with 1,000 memories each: a quarter of an hour")
+    parser.add_argument("--quick", action="store_true", help="small stores, a few rounds: shows that it runs, proves nothing")
+    parser.add_argument("--rounds", type=int, help=f"how often all take their turn ({WHOLE.rounds})")
+    parser.add_argument("--seed", type=int, default=1, help="of the texts and questions (1)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    parser.add_argument("--dir", type=Path, help="where to put the files: on a real disk (beside the current directory)")
+    parser.add_argument("--first", help=argparse.SUPPRESS)
+    parser.add_argument("--ask", nargs=2, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.first:
+        first(options.first, options.dir, *options.ask)
+        return
+    sizes = QUICK if options.quick else WHOLE
+    sizes = sizes._replace(rounds=options.rounds or sizes.rounds)
+    wanted = options.only or [name for name in PARTS if options.large or name not in LARGE]
+    notes: list[str] = []
+
+    def say(line: str) -> None:
+        notes.append(line)
+        if not options.json:
+            print(line, flush=True)
+
+    started = time.monotonic()
+    with machine.working_directory(options.dir) as directory, contextlib.ExitStack() as stack:
+        more = {"seed": str(options.seed), "threads of numpy": os.environ["OMP_NUM_THREADS"]}
+        for name, value in (machine.facts(directory) | more).items():
+            say(f"{name}: {value}")
+        run = Run(directory, sizes, options.seed, say)
+        stack.callback(run.close)
+        for name in wanted:
+            PARTS[name](run)
+        if not set(LARGE) & set(wanted):
+            say(f"left out: {', '.join(LARGE)}; ask for it with --large")
+        say(f"load after: {os.getloadavg()[0]:.2f}; all in {time.monotonic() - started:.0f} s")
+    report: dict[str, Any] = {"notes": notes, "times": [line.row() for line in run.lines], "comparisons": run.figures}
+    if options.json:
+        print(json.dumps(report, indent=2, ensure_ascii=False))
+    else:
+        machine.show_times(report["times"], TASKS, digits=2)
+        machine.show_figures(run.figures, limit="rows by key")
+        print(f"\n{EXPLAINED}")
+
+
+if __name__ == "__main__":
+    main()

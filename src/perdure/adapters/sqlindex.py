@@ -1,0 +1,120 @@
+"""The search index of one owner in a SQL database."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from perdure.adapters.statements import Statements
+from perdure.domain.recall import LEXICON, NewEntry
+from perdure.domain.scope import Owner
+from perdure.ports import index as forms
+from perdure.ports.index import IndexHead, IndexRow, Pack, Pending
+
+
+class SqlIndex:
+    __slots__ = ("_owner", "_pending", "_prefix", "_run")
+
+    def __init__(self, run: Statements, owner: Owner) -> None:
+        self._run = run
+        self._owner = owner
+        self._prefix = (owner.space, owner.user)
+        self._pending = Pending()
+
+    def head(self) -> IndexHead:
+        found = self._run.all(self._run.locked("index_head"), self._prefix)
+        return forms.to_head(found[0]) if found else IndexHead()
+
+    def entries(self, after: int, *, upto: int, limit: int) -> list[IndexRow]:
+        return [forms.to_index_row(row) for row in self._run.all("index_entries", (*self._prefix, after, upto, limit))]
+
+    def find_entries(self, kind: str, refs: Sequence[str]) -> dict[str, int]:
+        if not refs:
+            return {}
+        found = self._run.all("find_index_entries", (*self._prefix, kind, self._run.array(list(refs))))
+        return {row[0]: row[1] for row in found}
+
+    def vectors(self, embedder: str, after: int, *, upto: int) -> list[tuple[int, bytes]]:
+        return [(row[0], row[1]) for row in self._run.all("index_vectors", (*self._prefix, embedder, after, upto))]
+
+    def packs(self) -> list[Pack]:
+        return [forms.to_pack(row) for row in self._run.all("index_packs", self._prefix)]
+
+    def pack_spans(self) -> list[tuple[int, int]]:
+        return [(row[0], row[1]) for row in self._run.all("index_pack_spans", self._prefix)]
+
+    def count_entries(self, kind: str) -> int:
+        [(count,)] = self._run.all("count_index_entries", (*self._prefix, kind))
+        return int(count)
+
+    def add(self, entries: Sequence[NewEntry], *, now: datetime) -> None:
+        self._pending.add(entries, now)
+
+    def put(self, entries: Sequence[NewEntry], *, now: datetime) -> None:
+        self._pending.put(entries, now)
+
+    def remove(self, kind: str, refs: Sequence[str], *, now: datetime) -> None:
+        self._pending.remove(kind, refs, now)
+
+    def flush(self) -> datetime | None:
+        """Carry out what is pending; the time of it, or None if that changed nothing."""
+        pending, self._pending = self._pending, Pending()
+        found = {} if pending.fresh else self._held(pending)
+        held = {name: number for name, (number, _) in found.items()}
+        count = sum(entry is not None or name in held for name, entry in pending.entries.items())
+        if not count:
+            return None
+        made = forms.planned(pending, held, self._advance(count))
+        for row in made:
+            if row.kind == forms.GONE:
+                self._drop_packs(row.replaces)
+        self._drop(found.values())
+        self._run.put("insert_index_entry", [forms.index_row(self._owner, row) for row in made])
+        return pending.now
+
+    def _held(self, pending: Pending) -> dict[tuple[str, str], tuple[int, int]]:
+        """The numbers of what is held of it, and of what that has replaced."""
+        # Rivals are kept off first: what they have just put must be found.
+        self.head()
+        held: dict[tuple[str, str], tuple[int, int]] = {}
+        for kind in {name[0] for name in pending.entries}:
+            refs = self._run.array([ref for other, ref in pending.entries if other == kind])
+            for ref, number, replaces in self._run.all("find_index_entries", (*self._prefix, kind, refs)):
+                held[(kind, ref)] = (number, replaces)
+        return held
+
+    def _drop_packs(self, number: int) -> None:
+        """Drop the packs that hold an entry, or one that it has replaced."""
+        while number:
+            self._run.change("remove_index_packs_within", (*self._prefix, number, number))
+            found = self._run.all("index_entry_replaces", (*self._prefix, number))
+            number = found[0][0] if found else 0
+
+    def put_head(self, head: IndexHead) -> None:
+        values = (head.lexicon, head.embedder, head.vectored, head.coming, head.coming_upto)
+        self._run.change("put_index_head", (*values, *self._prefix))
+
+    def put_vectors(self, embedder: str, vectors: Sequence[tuple[int, bytes]]) -> None:
+        if vectors:
+            self._run.put("put_index_vector", [(embedder, body, *self._prefix, number) for number, body in vectors])
+
+    def remove_vectors(self, embedder: str) -> None:
+        self._run.change("remove_index_vectors", (*self._prefix, embedder))
+
+    def put_pack(self, pack: Pack) -> None:
+        self._run.change("remove_index_packs_within", (*self._prefix, pack.last, pack.first))
+        self._run.put("insert_index_pack", [forms.pack_row(self._owner, pack)])
+
+    def remove_packs(self) -> None:
+        self._run.change("remove_index_packs", self._prefix)
+
+    def _advance(self, count: int) -> int:
+        """Reserve numbers; the last one before them. Rivals wait here until we are done, so numbers are committed in order."""
+        [(last,)] = self._run.all("advance_index", (*self._prefix, os.urandom(8).hex(), count, LEXICON))
+        return int(last) - count
+
+    def _drop(self, held: Iterable[tuple[int, int]]) -> None:
+        for number, replaces in held:
+            self._run.change("bury_index_entry" if replaces else "remove_index_entry", (*self._prefix, number))
+            self._run.change("remove_index_vector", (*self._prefix, number))

@@ -1,0 +1,50 @@
+"""Entity cards: the few facts about each person, place, organisation or project that what was found is about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+FACTS_MAX = 3
+IMPORTANCE_MIN = 2
+CARDS_MAX = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A current statement with what decides whether it stands on a card."""
+
+    id: str
+    text: str
+    entities: tuple[str, ...]
+    importance: int
+    pinned: bool
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    entity: str
+    facts: tuple[Fact, ...]
+
+    @property
+    def line(self) -> str:
+        return f"[{self.entity}]: {'; '.join(fact.text.strip().rstrip('.;') for fact in self.facts)}"
+
+
+def cards_of(entities: Sequence[str], facts: Iterable[Fact], *, shown: frozenset[str] = frozenset()) -> tuple[Card, ...]:
+    """One card for each of `entities` that has facts worth one, in their order; each fact stands on one card only.
+
+    Worth it is what is pinned, or has an importance of at least 2; pinned first, then by importance, then the newest.
+    """
+    worth = [fact for fact in facts if (fact.pinned or fact.importance >= IMPORTANCE_MIN) and fact.id not in shown]
+    worth.sort(key=lambda fact: (fact.pinned, fact.importance, fact.created_at, fact.id), reverse=True)
+    used: set[str] = set()
+    cards: list[Card] = []
+    for entity in dict.fromkeys(entities):
+        mine = [fact for fact in worth if entity in fact.entities and fact.id not in used][:FACTS_MAX]
+        if mine and len(cards) < CARDS_MAX:
+            used |= {fact.id for fact in mine}
+            cards.append(Card(entity, tuple(mine)))
+    return tuple(cards)

@@ -1,0 +1,248 @@
+"""What the index knows of a thing: its words and times as hashes and numbers, whose it is, and when it holds.
+
+The body of an entry is a small record of fixed layout, so that thousands of them are read without looking at each.
+It is written without numpy: appending a message must not load it.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import blake2b
+
+from perdure.domain.digests import DIGEST_KINDS, SPINE_SESSION, Digest, DigestKind
+from perdure.domain.instructions import Instruction
+from perdure.domain.memories import Statement
+from perdure.domain.messages import Message
+from perdure.domain.recall import ENTRY_KINDS, EntryKind, NewEntry
+from perdure.domain.scope import Address
+from perdure.domain.series import Series
+from perdure.domain.state import Revision
+from perdure.domain.text import Json
+from perdure.domain.things import Todo
+from perdure.domain.times import to_us
+from perdure.engine.passages import cut, telling
+from perdure.engine.timewords import find_times
+
+VERSION = 1
+HEADER = struct.Struct("<BBBBIqqqqqQQHHHHI")
+FOREVER = 2**63 - 1
+TIMES_MAX = 32
+TIMED_CHARS_MAX = 8_000
+"""Times are looked for in so much of a text."""
+COUNT_MAX = 255
+STATE_PREVIEW_CHARS = 100
+SPEAKER_CHARS_MAX = 80
+SPEAKER_BYTES_MAX = 200
+ROLE_CODES = {"user": 1, "assistant": 2, "tool": 3, "system": 4}
+KIND_CODES: dict[str, int] = {kind: code for code, kind in enumerate(ENTRY_KINDS, 1)}
+ARCHIVED = 1
+TELLING_BIT = 4
+"""From here on the flags hold how much a text tells of its writer, in sixteenths less one."""
+TELLING_STEPS = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A text as the index knows it: ready to be stored behind the header of an entry."""
+
+    times: int
+    passages: int
+    terms: int
+    telling: float
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Whose an entry is, and when it was and is so."""
+
+    kind: EntryKind
+    at: datetime
+    agent: str | None = None
+    """The one agent that may find it; None: all agents of the user."""
+    session: tuple[Address, int] | None = None
+    seq: int = 0
+    role: str = ""
+    speaker: str = ""
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    known_from: datetime | None = None
+    closed_at: datetime | None = None
+    archived: bool = False
+
+
+def name_hash(name: str) -> int:
+    """What stands for a name in an entry; never 0."""
+    return int.from_bytes(blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little") or 1
+
+
+def agent_hash(agent: str | None) -> int:
+    return 0 if agent is None else name_hash(f"agent:{agent}")
+
+
+def session_hash(address: Address, number: int) -> int:
+    return name_hash(f"session:{address.agent}\0{address.channel}\0{number}")
+
+
+def entity_hash(ref: str) -> int:
+    """The term by which what names an entity is found."""
+    return name_hash(f"entity:{ref}")
+
+
+def words_of(text: str, at: datetime, zone: str, *, entities: Iterable[str] = ()) -> Words:
+    """Take a text apart. Relative times in it are meant as of `at`."""
+    passages = cut(text)
+    extra = [entity_hash(ref) for ref in dict.fromkeys(entities)]
+    found = find_times(text[:TIMED_CHARS_MAX], at, zone)[:TIMES_MAX] if text else []
+    times = [us for one in found for us in (to_us(one.first), to_us(one.last))]
+    sizes: list[int] = []
+    terms: list[int] = []
+    counts = bytearray()
+    for place, passage in enumerate(passages):
+        mine = {**passage.terms, **dict.fromkeys(extra, 1)} if place == 0 and extra else passage.terms
+        sizes += (len(mine), passage.length)
+        terms += mine
+        counts += bytes(min(count, COUNT_MAX) for count in mine.values())
+    body = struct.pack(f"<{len(times)}q{len(sizes)}I{len(terms)}Q", *times, *sizes, *terms) + bytes(counts)
+    return Words(len(times) // 2, len(passages), len(terms), telling(text), body)
+
+
+def entry(ref: str, placed: Placed, words: Words) -> NewEntry:
+    start = placed.at if placed.valid_from is None else placed.valid_from
+    speaker = placed.speaker.encode("utf-8", "replace")[:SPEAKER_BYTES_MAX]
+    header = HEADER.pack(
+        VERSION,
+        KIND_CODES[placed.kind],
+        ROLE_CODES.get(placed.role, 0),
+        (ARCHIVED if placed.archived else 0) | round(words.telling * TELLING_STEPS) << TELLING_BIT,
+        placed.seq,
+        to_us(placed.at),
+        to_us(start),
+        FOREVER if placed.valid_to is None else to_us(placed.valid_to),
+        to_us(placed.at if placed.known_from is None else placed.known_from),
+        FOREVER if placed.closed_at is None else to_us(placed.closed_at),
+        agent_hash(placed.agent),
+        0 if placed.session is None else session_hash(*placed.session),
+        words.times,
+        words.passages,
+        len(speaker),
+        0,
+        words.terms,
+    )
+    return NewEntry(placed.kind, ref, header + words.body + speaker)
+
+
+# -- one function for each kind of thing
+
+
+def speaker_in(metadata: Mapping[str, Json]) -> str:
+    """The name that a message's metadata gives for who said it, if any."""
+    name = metadata.get("name")
+    return name[:SPEAKER_CHARS_MAX] if isinstance(name, str) else ""
+
+
+def message_entry(message: Message, words: Words) -> NewEntry:
+    placed = Placed(
+        "message",
+        message.at,
+        agent=message.address.agent,
+        session=(message.address, message.session_number),
+        seq=message.seq,
+        role=message.role,
+        speaker=speaker_in(message.metadata),
+    )
+    return entry(message.id, placed, words)
+
+
+def statement_entry(statement: Statement, zone: str, *, archived: bool) -> NewEntry:
+    placed = Placed(
+        "memory",
+        statement.last_mentioned,
+        agent=statement.visible_to,
+        valid_from=statement.valid_from,
+        valid_to=statement.valid_to,
+        known_from=statement.recorded_at,
+        closed_at=statement.closed_at,
+        archived=archived,
+    )
+    return entry(statement.id, placed, words_of(statement.content, statement.last_mentioned, zone, entities=statement.entities))
+
+
+def todo_entry(todo: Todo, zone: str) -> NewEntry:
+    placed = Placed("todo", todo.created_at, agent=todo.agent, valid_to=todo.ended_at, closed_at=todo.ended_at)
+    return entry(todo.id, placed, words_of(todo.content, todo.created_at, zone))
+
+
+def instruction_entry(instruction: Instruction, zone: str) -> NewEntry:
+    ended = instruction.ended_at
+    placed = Placed("instruction", instruction.created_at, agent=instruction.agent, valid_to=ended, closed_at=ended)
+    return entry(instruction.id, placed, words_of(instruction.content, instruction.created_at, zone))
+
+
+def digest_ref(digest: Digest) -> str:
+    """All versions of one layer share an entry: the newest that is not undone is what can be found."""
+    return f"{digest.address.agent}\x1f{digest.address.channel}\x1f{digest.session_number}\x1f{digest.kind}"
+
+
+def digest_parts(ref: str) -> tuple[Address, int, DigestKind]:
+    """What `digest_ref` was made of."""
+    agent, channel, number, name = ref.split("\x1f")
+    kind = next(kind for kind in DIGEST_KINDS if kind == name)
+    return Address(agent, channel), int(number), kind
+
+
+def digest_entry(digest: Digest, zone: str) -> NewEntry:
+    spine = digest.session_number == SPINE_SESSION
+    placed = Placed(
+        "digest",
+        digest.made_at,
+        agent=None if spine else digest.address.agent,
+        session=None if spine else (digest.address, digest.session_number),
+    )
+    return entry(digest_ref(digest), placed, words_of(digest.text, digest.made_at, zone))
+
+
+def lesson_ref(agent: str, text: str) -> str:
+    return f"{agent}\x1f{blake2b(text.encode('utf-8', 'surrogatepass'), digest_size=12).hexdigest()}"
+
+
+def lesson_entries(digest: Digest, zone: str) -> Sequence[NewEntry]:
+    """The lessons that a fold has drawn; each is found once for an agent, however often it was drawn."""
+    agent = digest.address.agent
+    placed = Placed("lesson", digest.made_at, agent=agent)
+    return [
+        entry(lesson_ref(agent, text), placed, words_of(text, digest.made_at, zone))
+        for text in dict.fromkeys(digest.lessons)
+        if text
+    ]
+
+
+def state_text(key: str, body: str | None) -> str:
+    """What of a key and its value is indexed: the name taken apart, and how the value begins."""
+    return f"{_spelt_out(key)} {(body or '')[:STATE_PREVIEW_CHARS]}"
+
+
+def state_entry(revision: Revision, zone: str) -> NewEntry:
+    placed = Placed("state", revision.saved_at, valid_to=revision.expires_at)
+    return entry(revision.key, placed, words_of(state_text(revision.key, revision.body), revision.saved_at, zone))
+
+
+def series_text(series: Series) -> str:
+    return f"{_spelt_out(series.name)} {series.spec.description}".rstrip()
+
+
+def series_entry(series: Series, zone: str) -> NewEntry:
+    placed = Placed("series", series.accumulated_since)
+    return entry(series.name, placed, words_of(series_text(series), series.accumulated_since, zone))
+
+
+def _spelt_out(name: str) -> str:
+    """A name as written and as words, so that `weekly_kudos` is found by `kudos`."""
+    apart = "".join(char if char.isalnum() else " " for char in name)
+    camel = "".join(
+        f" {char}" if char.isupper() and place and apart[place - 1].islower() else char for place, char in enumerate(apart)
+    )
+    return name if camel == name else f"{name} {camel}"

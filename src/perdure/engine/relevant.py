@@ -1,0 +1,177 @@
+"""The blocks of a context that are lists: facts, instructions, lessons, todos, coverage, and what was found for a goal.
+
+A list is cut between its lines, never within a budget it does not have; what was found is chosen by rank and shown in the
+order in which it was said, with its date and its speaker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from perdure.domain.context import Block
+from perdure.domain.recall import Hit
+from perdure.engine.cards import Card
+from perdure.engine.sentences import cut_text
+
+Count = Callable[[str], int]
+SEPARATOR = "\n\n"
+EXCERPT_SHARE = 0.3
+"""One hit may take so much of the room for what was found; of a longer text, the beginning is shown."""
+EXCERPT_CHARS_MIN = 120
+MISSES_MAX = 8
+"""After so many hits in a row that do not fit, the rest is not tried."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a list, and what it tells of: ids of statements, messages or other things."""
+
+    text: str
+    sources: tuple[str, ...] = ()
+    weight: float = 0.0
+    """When not all lines fit, those with the highest stay; of equals the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A list that may be cut. `left_out` of it are not even here."""
+
+    kind: str
+    title: str
+    source: str
+    lines: tuple[Line, ...]
+    share: float
+    """How much of the whole budget it may take."""
+    volatile: bool = False
+    left_out: int = 0
+
+
+def counted(block: Block, count: Count) -> Block:
+    """`block` with what it costs, and what separates it from the next one."""
+    return replace(block, tokens=count(block.render() + SEPARATOR))
+
+
+def listed_block(listed: Listed, tokens_max: int, count: Count, dropped: list[str]) -> Block | None:
+    """All lines if they fit, else as many as do, by weight, in their order; None if not even one does."""
+    block = _of_lines(listed, len(listed.lines), count)
+    kept = len(listed.lines)
+    while block is not None and block.tokens > tokens_max:
+        # By proportion first, then one by one: lines differ in length.
+        kept = min(kept - 1, max(1, int(kept * tokens_max / block.tokens))) if kept > 1 else 0
+        block = _of_lines(listed, kept, count)
+    if block is not None:
+        while kept < len(listed.lines):
+            more = _of_lines(listed, kept + 1, count)
+            if more is None or more.tokens > tokens_max:
+                break
+            block, kept = more, kept + 1
+    missing = len(listed.lines) - kept + listed.left_out
+    if missing:
+        dropped.append(f"{listed.title}: {missing} of {len(listed.lines) + listed.left_out} left out")
+    return block
+
+
+def _of_lines(listed: Listed, count_lines: int, count: Count) -> Block | None:
+    if not count_lines:
+        return None
+    heaviest = sorted(range(len(listed.lines)), key=lambda place: -listed.lines[place].weight)[:count_lines]
+    lines = [listed.lines[place] for place in sorted(heaviest)]
+    sources = tuple(source for line in lines for source in line.sources)
+    text = "\n".join(line.text for line in lines)
+    return counted(Block(listed.kind, listed.title, listed.source, text, 0, listed.volatile, sources), count)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    hit: Hit
+    text: str
+    whole: bool
+
+
+def found_block(cards: Sequence[Card], hits: Sequence[Hit], tokens_max: int, count: Count, dropped: list[str]) -> Block | None:
+    """Cards on top, then the best of what was found, within the budget."""
+    lines = [card.line for card in cards]
+    while lines and _found(lines, [], count).tokens > tokens_max:
+        lines.pop()
+    told = {fact.id for card in cards[: len(lines)] for fact in card.facts}
+    chosen: list[_Shown] = []
+    spent = _found(lines, [], count).tokens if lines else count(_found([], [], count).render())
+    misses = 0
+    wanted = [hit for hit in hits if hit.id not in told]
+    for hit in wanted:
+        shown = _excerpt(hit, max(1, int(tokens_max * EXCERPT_SHARE)), count)
+        cost = count(_line(shown)) + 2 + (0 if any(_day(one.hit) == _day(hit) for one in chosen) else count(_heading(hit)) + 2)
+        if spent + cost > tokens_max:
+            misses += 1
+            if misses > MISSES_MAX:
+                break
+            continue
+        misses = 0
+        chosen.append(shown)
+        spent += cost
+    while chosen and _found(lines, chosen, count).tokens > tokens_max:
+        chosen.pop()
+    if len(chosen) < len(wanted):
+        dropped.append(f"{len(wanted) - len(chosen)} of {len(wanted)} things that were found")
+    if len(lines) < len(cards):
+        dropped.append(f"{len(cards) - len(lines)} of {len(cards)} entity cards")
+    if not lines and not chosen:
+        return None
+    block = _found(lines, chosen, count)
+    ids = [*(fact.id for card in cards[: len(lines)] for fact in card.facts)]
+    for one in chosen:
+        ids += [one.hit.id, *one.hit.sources] if one.whole else []
+    return replace(block, sources=tuple(dict.fromkeys(ids)))
+
+
+def _found(cards: Sequence[str], chosen: Sequence[_Shown], count: Count) -> Block:
+    parts = list(cards)
+    day: tuple[str, str] | None = None
+    for one in sorted(chosen, key=lambda one: (one.hit.at, one.hit.seq or 0)):
+        if _day(one.hit) != day:
+            day = _day(one.hit)
+            parts.append(_heading(one.hit))
+        parts.append(_line(one))
+    source = f"{len(cards)} entity cards, {len(chosen)} entries of the memory that fit the goal; oldest first"
+    return counted(Block("memories", "What is remembered about this", source, "\n".join(parts), 0, volatile=True), count)
+
+
+def _day(hit: Hit) -> tuple[str, str]:
+    return hit.at.date().isoformat(), hit.session or ""
+
+
+def _heading(hit: Hit) -> str:
+    return f"On {hit.at:%Y-%m-%d}:" if hit.session is None else f"On {hit.at:%Y-%m-%d}, session {hit.session[-8:]}:"
+
+
+def _line(shown: _Shown) -> str:
+    hit = shown.hit
+    if hit.kind == "message":
+        return f"- {hit.speaker}: {shown.text}"
+    if hit.kind == "memory":
+        return f"- known{_validity(hit)}: {shown.text}"
+    return f"- {hit.kind}: {shown.text}"
+
+
+def _validity(hit: Hit) -> str:
+    if hit.valid_to is not None:
+        return f" until {_date(hit.valid_to)}"
+    return f" since {_date(hit.valid_from)}" if hit.valid_from is not None else ""
+
+
+def _date(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d}"
+
+
+def _excerpt(hit: Hit, tokens_max: int, count: Count) -> _Shown:
+    """The text on one line's terms: without line breaks, and not longer than its share."""
+    text = " ".join(hit.text.split())
+    tokens = count(text)
+    if tokens <= tokens_max:
+        return _Shown(hit, text, whole=True)
+    chars = max(EXCERPT_CHARS_MIN, int(len(text) * tokens_max / tokens))
+    while chars > EXCERPT_CHARS_MIN and count(cut_text(text, chars)) + 2 > tokens_max:
+        chars = int(chars * 0.85)
+    return _Shown(hit, f"{cut_text(text, chars)} […]", whole=False)

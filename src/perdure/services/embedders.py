@@ -1,0 +1,70 @@
+"""Which embedder compares meaning: the one in use, made when it is first asked for, or the one whose vectors are held."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from perdure.domain.errors import InvalidInput
+from perdure.ports.embedding import Embedder
+
+BUILT_IN = "static"
+
+
+def embedder_id(embedder: Embedder) -> str:
+    """What vectors are kept under: those of another version or size are others."""
+    return f"{embedder.name}/{embedder.version}/{embedder.dims}"
+
+
+class Embedders:
+    def __init__(self, setting: str, given: Embedder | None, make: Callable[[str], Embedder]) -> None:
+        self._setting = setting
+        self._given = given
+        self._make = make
+        self._lock = threading.Lock()
+        self._made: dict[str, Embedder] = {}
+        _check_setting(setting)
+        _check_given(given)
+
+    @property
+    def in_use(self) -> bool:
+        """Whether meaning is compared at all."""
+        return self._given is not None or self._setting != "none"
+
+    def current(self) -> Embedder | None:
+        """The one in use; None: meaning is not compared."""
+        if self._given is not None or self._setting == "none":
+            return self._given
+        return self._kept(self._setting)
+
+    def named(self, name: str) -> Embedder | None:
+        """The one whose vectors these are (`embedder_id`), if this process can have it."""
+        current = self.current()
+        if current is not None and embedder_id(current) == name:
+            return current
+        built_in = self._kept(BUILT_IN)
+        return built_in if embedder_id(built_in) == name else None
+
+    def _kept(self, setting: str) -> Embedder:
+        with self._lock:
+            if setting not in self._made:
+                self._made[setting] = self._make(setting)
+            return self._made[setting]
+
+
+def _check_given(embedder: object) -> None:
+    if embedder is None:
+        return
+    if not callable(getattr(embedder, "embed", None)) or not isinstance(getattr(embedder, "name", None), str):
+        kind = type(embedder).__name__
+        raise InvalidInput(f"`embedder` is a `{kind}`; it needs `name`, `version`, `dims` and a method `embed(texts, kind=…)`")
+
+
+def _check_setting(setting: str) -> None:
+    kind, _, rest = setting.partition(":")
+    address, _, model = rest.rpartition("#")
+    if setting in (BUILT_IN, "none") or (kind == "onnx" and rest) or (kind in ("openai", "ollama") and address and model):
+        return
+    raise InvalidInput(
+        f"setting `embedder` = {setting!r:.80} is unknown; use static, none, onnx:FOLDER, openai:URL#MODEL or ollama:URL#MODEL"
+    )

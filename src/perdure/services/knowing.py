@@ -1,0 +1,154 @@
+"""What is known that belongs into a context, apart from the conversation itself: always, or for a goal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from perdure.domain.memories import to_memory, to_statement
+from perdure.domain.recall import Hit, Recall, RecallQuery, SeriesGap
+from perdure.domain.records import RecordQuery
+from perdure.domain.scope import Scope
+from perdure.domain.things import Todo
+from perdure.engine.assembling import Known
+from perdure.engine.cards import Card, Fact, cards_of
+from perdure.engine.indexing import short
+from perdure.engine.relevant import Line, Listed
+from perdure.ports.clock import Clock
+from perdure.ports.store import Store, View
+from perdure.services.found import lessons_of
+from perdure.services.instructions import Instructions
+from perdure.services.knowledge import Knowledge, Recalled
+from perdure.services.recalling import Recalling
+from perdure.services.todos import Todos
+
+FOUND_MAX = 60
+"""Hits that are looked at for one context; the budget decides how many it shows."""
+DUE_WITHIN = timedelta(days=1)
+TODOS_MAX = 20
+INSTRUCTIONS_MAX = 50
+LESSONS_MAX = 200
+FACTS_PER_ENTITY_MAX = 200
+SHARES = {"foundation": 0.15, "instructions": 0.1, "lessons": 0.1, "todos": 0.08, "series": 0.08}
+
+
+@dataclass(frozen=True, slots=True)
+class Knowing:
+    store: Store
+    clock: Clock
+    knowledge: Knowledge
+    todos: Todos
+    instructions: Instructions
+    recalling: Recalling
+
+    def known(self, scope: Scope, goal: str | None) -> tuple[Known, Recall | None]:
+        """The lists that always belong into a context, and with a goal what was found for it."""
+        now = self.clock.now()
+        answer = None if not goal else self.recalling.recall(scope, RecallQuery(goal, limit=FOUND_MAX))
+        hits = () if answer is None else _without_told(answer.hits)
+        pinned, overflow = self.knowledge.foundation(scope)
+        cards = self._cards(scope, hits, now) if hits else ()
+        told = {fact.id for card in cards for fact in card.facts}
+        foundation = Listed(
+            "foundation", "What always holds", "pinned memories", tuple(_pinned(pinned, told)), SHARES["foundation"],
+            left_out=overflow,
+        )  # fmt: skip
+        told |= {source for line in foundation.lines for source in line.sources}
+        lists = (
+            foundation,
+            self._instructions(scope),
+            self._lessons(scope, answer),
+            self._todos(scope, now),
+            _coverage(answer),
+        )
+        left = tuple(hit for hit in hits if hit.id not in told)
+        return Known(tuple(one for one in lists if one.lines or one.left_out), cards, left, sought=answer is not None), answer
+
+    def _cards(self, scope: Scope, hits: Sequence[Hit], now: datetime) -> tuple[Card, ...]:
+        entities = list(dict.fromkeys(ref for hit in hits if hit.kind == "memory" for ref in hit.entities))
+        if not entities:
+            return ()
+        agent = scope.address.agent
+        facts = self.store.read(scope.owner, lambda view: list(_facts(view, entities, agent, now)))
+        return cards_of(entities, facts)
+
+    def _instructions(self, scope: Scope) -> Listed:
+        # The newest first: should there be no room for all, these are the ones that hold.
+        held = self.instructions.list_(scope, limit=INSTRUCTIONS_MAX)[::-1]
+        lines = [Line(f"- {one.content} (said {one.created_at:%Y-%m-%d})", (one.id, *_messages(one.evidence))) for one in held]
+        title = "Standing wishes of the user"
+        return Listed("instructions", title, "said by the user to this agent", tuple(lines), SHARES["instructions"])
+
+    def _lessons(self, scope: Scope, answer: Recall | None) -> Listed:
+        """All of them while they fit; else those that fit the goal best (X-35)."""
+        fitting = {} if answer is None else {hit.id: hit.score for hit in answer.hits if hit.kind == "lesson"}
+        held = self.store.read(scope.owner, lambda view: list(lessons_of(view, scope.address.agent).items()))
+        lines = [Line(f"- {text}", (ref,), fitting.get(ref, 0.0)) for ref, text in held[-LESSONS_MAX:]]
+        title = "Lessons learned"
+        return Listed("lessons", title, "drawn from earlier conversations", tuple(lines), SHARES["lessons"])
+
+    def _todos(self, scope: Scope, now: datetime) -> Listed:
+        due = self.todos.list_(scope, kind=None, closed=False, due_before=now + DUE_WITHIN, limit=TODOS_MAX)
+        lines = tuple(Line(_todo_line(todo, now), (todo.id,)) for todo in due)
+        return Listed("todos", "Due now or soon", "todos of the user", lines, SHARES["todos"], volatile=True)
+
+
+def _without_told(hits: Iterable[Hit]) -> tuple[Hit, ...]:
+    """Instructions, lessons and series have lists of their own; an open todo that is not due may well be what is sought."""
+    return tuple(hit for hit in hits if hit.kind not in ("instruction", "lesson", "series"))
+
+
+def _messages(evidence: Iterable[object]) -> tuple[str, ...]:
+    return tuple(str(getattr(one, "message", "")) for one in evidence)
+
+
+def _pinned(pinned: Sequence[Recalled], told: set[str]) -> Iterable[Line]:
+    for one in pinned:
+        left = [statement for statement in one.statements if statement.id not in told]
+        if left:
+            yield Line(f"- {'; '.join(statement.content for statement in left)}", tuple(statement.id for statement in left))
+
+
+def _facts(view: View, entities: Sequence[str], agent: str, now: datetime) -> Iterable[Fact]:
+    seen: set[str] = set()
+    for ref in entities:
+        for record in view.records.list_(RecordQuery("statement", FACTS_PER_ENTITY_MAX, ("entity", short(ref)))):
+            statement = to_statement(record.body)
+            if statement.id in seen or not statement.holds_at(now) or statement.visible_to not in (None, agent):
+                continue
+            seen.add(statement.id)
+            held = view.records.find("memory", statement.memory)
+            memory = None if held is None else to_memory(held.body)
+            if memory is not None and memory.status == "ACTIVE":
+                yield Fact(
+                    statement.id, statement.content, statement.entities, max(memory.importance, statement.importance),
+                    memory.pinned, memory.created_at,
+                )  # fmt: skip
+
+
+def _todo_line(todo: Todo, now: datetime) -> str:
+    if todo.due_at is None:
+        return f"- {todo.content}"
+    return f"- {todo.content} ({'overdue since' if todo.due_at < now else 'due'} {todo.due_at:%Y-%m-%d %H:%M} UTC)"
+
+
+def _coverage(answer: Recall | None) -> Listed:
+    """What the series that fit the goal hold of the time it is about, and what of it is still to be fetched."""
+    lines: list[Line] = []
+    if answer is not None:
+        gaps = {gap.series: gap for gap in answer.uncovered.gaps}
+        found = [hit.id for hit in answer.hits if hit.kind == "series"]
+        lines = [Line(f"- series `{name}`{_gap_words(gaps.get(name), answer)}", (name,)) for name in found]
+    return Listed("series", "Time series at hand", "the coverage ledger", tuple(lines), SHARES["series"], volatile=True)
+
+
+def _gap_words(gap: SeriesGap | None, answer: Recall) -> str:
+    span = answer.understood.time_range
+    if span is None:
+        return ""
+    asked = f"{span.start.isoformat()} to {span.end.isoformat()}"
+    if gap is None:
+        return f" holds all of {asked}; nothing of it needs fetching"
+    missing = ", ".join(f"{one.start.isoformat()} to {one.end.isoformat()}" for one in gap.spans)
+    return f", of {asked}, does not hold {missing}; fetch that"

@@ -1,0 +1,339 @@
+"""Recall: filter first, find in several ways at once, say why each hit is there and what the answer does not cover."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from perdure.domain.entities import slug
+from perdure.domain.errors import InvalidInput, LimitExceeded, NotFound
+from perdure.domain.limits import Limits
+from perdure.domain.messages import Cursor, Message, MessageQuery
+from perdure.domain.recall import (
+    ENTRY_KINDS,
+    LEXICON,
+    Arm,
+    Blend,
+    Hit,
+    Neighbour,
+    Recall,
+    RecallQuery,
+    SeriesGap,
+    Trace,
+    Uncovered,
+    Understood,
+)
+from perdure.domain.scope import Address, Scope, SessionId
+from perdure.domain.spans import Span
+from perdure.domain.text import utf8_size
+from perdure.domain.times import check_instant, from_us, to_us
+from perdure.engine.blending import frequencies
+from perdure.engine.entries import agent_hash, entity_hash, session_hash, speaker_in
+from perdure.ports.clock import Clock
+from perdure.ports.index import IndexHead, index_job
+from perdure.ports.rerank import Reranker
+from perdure.ports.store import Store, View
+from perdure.services.embedders import Embedders
+from perdure.services.found import read_found
+from perdure.services.knowledge import entity_names
+from perdure.services.naming import Named, names_in
+from perdure.services.series import SeriesService
+from perdure.services.shelves import Shelves, dims_of
+from perdure.services.work import in_words
+
+if TYPE_CHECKING:
+    from perdure.engine.asking import Asked
+    from perdure.engine.filtering import Filter
+    from perdure.engine.fusing import Ranking
+    from perdure.engine.shelf import Floats
+
+QUERY_BYTES_MAX = 100_000
+CANDIDATES_MIN = 50
+"""So many of the best are ordered anew by the blend or a reranker, whatever the limit."""
+SPARE = 5
+NEIGHBOURS_MAX = 10
+ALIAS_NEARNESS = 0.9
+"""How near the other names of an entity are to the one in the question."""
+SESSIONS_MAX = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Recalling:
+    store: Store
+    clock: Clock
+    limits: Limits
+    zone: str
+    shelves: Shelves
+    embedders: Embedders
+    near: Callable[[str], Sequence[tuple[str, float]]] | None
+    """Words of like meaning, with their cosine."""
+    count: Callable[[str], int]
+    blend: Blend | None
+    series: SeriesService
+    reranker: Reranker | None = None
+
+    def recall(self, scope: Scope, query: RecallQuery) -> Recall:
+        """What is remembered that answers a question, best first."""
+        wanted = self._checked(query)
+        now = self.clock.now()
+        head, named, speakers = self.store.read(scope.owner, lambda view: self._prepared(view, scope, wanted))
+        asked = self._understood(wanted, named, speakers, now)
+        vector, degraded = self._embedded(head, asked)
+        given = _Given(wanted, asked, named, vector, now)
+        found = self.store.read(scope.owner, lambda view: self._found(view, scope, given))
+        hits, trouble = self._reranked(wanted.text, found.hits)
+        kept, cut = _within_budget(hits[: wanted.limit], wanted.budget_tokens)
+        span = wanted.time_range or asked.time_range
+        uncovered = Uncovered(
+            waiting=found.waiting,
+            unindexed=found.head.lexicon != LEXICON and found.head.incarnation != "",
+            degraded="; ".join(filter(None, (degraded, trouble))) or None,
+            gaps=self._gaps(scope, kept, span),
+            cut=cut,
+        )
+        if uncovered.unindexed:
+            self.store.write(scope.owner, lambda tx: tx.enqueue(index_job(now), now=now, queue_max=self.limits.queue_jobs_max))
+        understood = Understood(asked.words, named.refs, asked.roles, span)
+        return Recall(wanted.text, tuple(kept), uncovered, understood, sum(hit.tokens for hit in kept))
+
+    # -- the question
+
+    def _checked(self, query: RecallQuery) -> RecallQuery:
+        if utf8_size(query.text, "the question") > QUERY_BYTES_MAX:
+            raise LimitExceeded(f"the question has more than {QUERY_BYTES_MAX} bytes; ask in fewer words")
+        unknown = [kind for kind in query.kinds if kind not in ENTRY_KINDS]
+        if unknown or not query.kinds:
+            raise InvalidInput(f"`kinds` = {list(query.kinds)!r:.80} must be some of {', '.join(ENTRY_KINDS)}")
+        for name in ("as_of", "known_at"):
+            if (moment := getattr(query, name)) is not None:
+                check_instant(moment, name)
+        if query.time_range is not None and not isinstance(query.time_range, Span):
+            raise InvalidInput(f"`time_range` = {query.time_range!r:.80} must be a pair of moments, the earlier one first")
+        budget = query.budget_tokens
+        if budget is not None and (not isinstance(budget, int) or isinstance(budget, bool) or budget < 1):
+            raise InvalidInput(f"`budget_tokens` = {budget!r:.40} must be a whole number from 1 on")
+        beside = query.neighbours
+        if not isinstance(beside, int) or isinstance(beside, bool) or not 0 <= beside <= NEIGHBOURS_MAX:
+            raise InvalidInput(f"`neighbours` = {beside!r:.40} must be a whole number from 0 to {NEIGHBOURS_MAX}")
+        if len(query.sessions) > SESSIONS_MAX:
+            raise LimitExceeded(f"`sessions` names more than {SESSIONS_MAX}; ask without naming any")
+        return replace(query, limit=self.limits.page(query.limit))
+
+    def _prepared(self, view: View, scope: Scope, query: RecallQuery) -> tuple[IndexHead, Named, tuple[str, ...]]:
+        held = self.shelves.current(view, scope.owner)
+        wanted = [f"{name.type}:{slug(name.label)}" for name in entity_names(query.entities)]
+        return held.head, names_in(view.records, scope.address.agent, query.text, wanted), held.stack.shelf.speakers
+
+    def _embedded(self, head: IndexHead, asked: Asked) -> tuple[Floats | None, str | None]:
+        """The question as the index's embedder sees it; without it, the words alone must do."""
+        if not head.embedder:
+            return None, None
+        try:
+            embedder = self.embedders.named(head.embedder)
+            if embedder is None:
+                name = head.embedder.partition("/")[0]
+                return None, f"meaning is not compared: the vectors are of embedder {name!r:.60}, which is not in use here"
+            [vector] = embedder.embed([asked.meaning], kind="query")
+            if vector.shape != (dims_of(head.embedder),) or not bool((vector * 0 == 0).all()):
+                return None, "meaning is not compared: the embedder's answer is no vector of its length"
+            return vector, None
+        except Exception as error:  # noqa: BLE001 - the plugin edge: without its embedder, recall still answers by words
+            return None, f"meaning is not compared: {in_words(error)}"
+
+    def _understood(self, query: RecallQuery, named: Named, speakers: Sequence[str], now: datetime) -> Asked:
+        """The question, with the other names of the entities it names, and the entities themselves as terms."""
+        from perdure.engine.asking import Sought, understand
+
+        def kin(word: str) -> Sequence[tuple[str, float]]:
+            return [(other, ALIAS_NEARNESS) for other in named.kin.get(word, ())]
+
+        moment = query.as_of or now
+        asked = understand(query.text, moment, self.zone, speakers=speakers, kin=kin if named.kin else None, near=self.near)
+        entities = [Sought(ref, entity_hash(ref), 1.0) for ref in named.refs]
+        return replace(asked, terms=(*asked.terms, *entities)) if entities else asked
+
+    # -- finding
+
+    def _found(self, view: View, scope: Scope, given: _Given) -> _Found:
+        from perdure.engine.explaining import reasons
+        from perdure.engine.filtering import allowed
+        from perdure.engine.fusing import rank
+
+        query, now = given.query, given.now
+        held = self.shelves.current(view, scope.owner)
+        shelf = held.stack.shelf
+        mask = allowed(held.stack, _filter(view, scope, given))
+        ranking = rank(shelf, given.asked, mask, given.vector, limit=self._candidates(query.limit))
+        names = [(_kind(shelf.kind[item]), held.stack.ref_of(int(item))) for item in ranking.items]
+        found = read_found(view, names, now=now)
+        why = reasons(shelf, given.asked, ranking)
+        hits = [
+            replace(found[name], score=float(ranking.scores[place]), trace=_trace(ranking, place, why[place]))
+            for place, name in enumerate(names)
+            if name in found
+        ]
+        ordered = self._ordered(_collapsed(hits), now)[: query.limit if self.reranker is None else CANDIDATES_MIN]
+        priced = [replace(hit, tokens=hit.tokens or self.count(hit.text)) for hit in ordered]
+        if query.neighbours:
+            priced = [_with_neighbours(view, hit, query.neighbours) for hit in priced]
+        waiting = held.stack.newer_than(held.head.vectored) if self.embedders.in_use else 0
+        return _Found(priced, held.head, waiting)
+
+    def _candidates(self, limit: int) -> int:
+        """How many are read: more than are wanted, because doubles collapse; and all that the blend orders anew."""
+        looks_again = self.blend is not None or self.reranker is not None
+        return max(CANDIDATES_MIN, limit) if looks_again else 2 * limit + SPARE
+
+    def _ordered(self, hits: list[Hit], now: datetime) -> list[Hit]:
+        """By relevance; with the entity pipeline, by its blend with recency and frequency."""
+        if self.blend is None:
+            return hits
+        often = frequencies([hit.entities for hit in hits])
+        blended = []
+        for hit, frequency in zip(hits, often, strict=True):
+            age = (now - hit.at).total_seconds() / 86_400
+            recency = self.blend.recency_of(age)
+            score = self.blend.score(hit.trace.similarity, age, frequency)
+            blended.append(replace(hit, score=score, trace=replace(hit.trace, recency=recency, frequency=frequency)))
+        return sorted(blended, key=lambda hit: -hit.score)
+
+    def _reranked(self, question: str, hits: list[Hit]) -> tuple[list[Hit], str | None]:
+        """The hits in the order of the reranker; if it fails, as they were, and why."""
+        if self.reranker is None or not hits:
+            return hits, None
+        try:
+            scores = [float(score) for score in self.reranker.rerank(question, [hit.text for hit in hits])]
+        except Exception as error:  # noqa: BLE001 - the plugin edge: a last look that fails leaves the order as it was
+            return hits, f"not reranked: {in_words(error)}"
+        if len(scores) != len(hits) or not all(map(math.isfinite, scores)):
+            return hits, "not reranked: the reranker did not give one number for each text"
+        rescored = []
+        for hit, score in zip(hits, scores, strict=True):
+            why = (*hit.trace.why, f"reranked by {self.reranker.name}: {score:.3f}")
+            rescored.append(replace(hit, score=score, trace=replace(hit.trace, why=why)))
+        return sorted(rescored, key=lambda hit: -hit.score), None
+
+    def _gaps(self, scope: Scope, hits: Sequence[Hit], span: Span | None) -> tuple[SeriesGap, ...]:
+        """What the series among the hits do not hold of the time that is asked about."""
+        if span is None:
+            return ()
+        found = []
+        for hit in hits:
+            if hit.kind == "series":
+                missing = self.series.gaps(scope.owner, hit.id, span.start, from_us(span.end_us - 1))
+                if missing:
+                    found.append(SeriesGap(hit.id, missing))
+        return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """A question, with all that was found out about it before the search."""
+
+    query: RecallQuery
+    asked: Asked
+    named: Named
+    vector: Floats | None
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    hits: list[Hit]
+    head: IndexHead
+    waiting: int
+
+
+def _kind(code: int) -> str:
+    return ENTRY_KINDS[int(code) - 1]
+
+
+def _filter(view: View, scope: Scope, given: _Given) -> Filter:
+    from perdure.engine.filtering import Filter
+
+    query = given.query
+    return Filter(
+        query.kinds,
+        agent_hash(scope.address.agent),
+        to_us(given.now),
+        None if query.as_of is None else to_us(query.as_of),
+        None if query.known_at is None else to_us(query.known_at),
+        _session_hashes(view, scope.address, query.sessions),
+        query.time_range,
+        given.named.required if query.entities else None,
+    )
+
+
+def _trace(ranking: Ranking, place: int, why: tuple[str, ...]) -> Trace:
+    arms: Mapping[str, Arm] = {
+        name: Arm(float(raw[place]), float(share[place])) for name, (raw, share) in ranking.arms.items() if share[place]
+    }
+    best = float(ranking.scores[0])
+    relevance = float(ranking.scores[place])
+    return Trace(arms, relevance, relevance / best if best > 0 else 0.0, why=why)
+
+
+def _session_hashes(view: View, address: Address, sessions: Sequence[str]) -> tuple[int, ...] | None:
+    if not sessions:
+        return None
+    hashes = []
+    for name in sessions:
+        session = view.find_session(address, SessionId(name))
+        if session is None:
+            raise NotFound(f"there is no session {name!r:.80} at this address; list them with `sessions()`")
+        hashes.append(session_hash(address, session.number))
+    return tuple(hashes)
+
+
+def _collapsed(hits: Sequence[Hit]) -> list[Hit]:
+    """What says the same because one came from the other becomes one hit: the better one, which names the other."""
+    kept: list[Hit] = []
+    by_message: dict[str, int] = {}
+    for hit in hits:
+        ids = (hit.id,) if hit.kind == "message" else hit.sources
+        place = next((by_message[one] for one in ids if one in by_message), None)
+        if place is not None and (hit.kind == "message") != (kept[place].kind == "message"):
+            held = kept[place]
+            why = (*held.trace.why, f"{hit.kind} {hit.id} says the same")
+            sources = tuple(dict.fromkeys((*held.sources, *hit.sources)))
+            kept[place] = replace(held, sources=sources, trace=replace(held.trace, why=why))
+        else:
+            kept.append(hit)
+            place = len(kept) - 1
+        for one in ids:
+            by_message.setdefault(one, place)
+    return kept
+
+
+def _within_budget(hits: Sequence[Hit], budget: int | None) -> tuple[list[Hit], int]:
+    if budget is None:
+        return list(hits), 0
+    kept: list[Hit] = []
+    left = budget
+    for hit in hits:
+        if hit.tokens <= left:
+            kept.append(hit)
+            left -= hit.tokens
+    return kept, len(hits) - len(kept)
+
+
+def _with_neighbours(view: View, hit: Hit, beside: int) -> Hit:
+    if hit.kind != "message" or hit.address is None or hit.seq is None or hit.session is None:
+        return hit
+    session = view.find_session(hit.address, SessionId(hit.session))
+    if session is None:
+        return hit
+    number, seq = session.number, hit.seq
+    before = MessageQuery(hit.address, beside, number, before=Cursor(number, seq))
+    after = MessageQuery(hit.address, beside, number, after=Cursor(number, seq))
+    found = [*view.list_messages(before), *view.list_messages(after)]
+    tokens = hit.tokens + sum(message.tokens for message in found)
+    return replace(hit, neighbours=tuple(_neighbour(message) for message in found), tokens=tokens)
+
+
+def _neighbour(message: Message) -> Neighbour:
+    speaker = speaker_in(message.metadata) or message.role
+    return Neighbour(message.id, message.role, speaker, message.content, message.at, message.seq)
