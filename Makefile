@@ -34,6 +34,7 @@ bench: $(VENV)/.bench-installed  ## Measure speed beside the peers and the limit
 	$(BIN)/python bench/knowledge/extraction.py
 	$(BIN)/python bench/knowledge/updates.py
 	$(BIN)/python bench/knowledge/names.py
+	$(BIN)/python bench/knowledge/instructions.py
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -42,7 +42,8 @@ every question. of 1,000: users at random; alone: a store with that user only; c
 the store was opened. first search: in a fresh process, opening included, imports not; disk: the file's pages were dropped
 from the system's cache before. ingest: from the texts until they can be found by words and meaning, synced; size: messages
 per call. all jobs: and learned from (facts, summaries). rows by key: the rows that perdure found, read from its file with
-nothing around them: the limit. Ratios are of medians; `of a processor`: what the call was given on a shared machine."""
+nothing around them: the limit. Ratios are of medians. CPU: what a call took of a processor in this process, threads included;
+on a busy machine that is what a quiet one would show, but for what waits for a disk or a server."""
 
 Say = Callable[[str], None]
 
@@ -81,7 +82,7 @@ class Line:
     most: int = ASKED
     samples: list[machine.Sample] = field(default_factory=list)
     cpu_s: list[list[float]] = field(default_factory=list)
-    """What this process was given of a processor for each call: on a busy machine, less than the call took."""
+    """What this process took of a processor for each call: on a busy machine, less than the call lasted."""
 
     def run(self, items: Sequence[Any]) -> None:
         cpu_s: list[float] = []
@@ -107,10 +108,13 @@ class Line:
 
     def cpu_ms(self) -> Interval:
         """The median of what a call took of a processor."""
-        return machine.resampled(
-            lambda rounds: machine.percentile([one for number in rounds for one in self.cpu_s[number]], 0.5) * 1e3,
-            len(self.samples),
-        )
+        return machine.resampled(self._cpu_ms, len(self.samples))
+
+    def cpu_over(self, other: Line) -> Interval:
+        return machine.resampled(lambda rounds: self._cpu_ms(rounds) / other._cpu_ms(rounds), len(self.samples))
+
+    def _cpu_ms(self, rounds: Iterable[int]) -> float:
+        return machine.percentile([one for number in rounds for one in self.cpu_s[number]], 0.5) * 1e3
 
     def over(self, other: Line) -> Interval:
         """How many times the other's median this one's is, in the same rounds."""
@@ -128,9 +132,10 @@ class Line:
 
     def row(self) -> dict[str, Any]:
         whole = range(len(self.samples))
-        mean = machine.resampled(lambda rounds: sum(s := self.calls_s(rounds)) / len(s) * 1e3, len(self.samples))
         told = {"task": self.task, "size": self.size, "who": self.who, "calls": len(self.calls_s(whole))}
-        return told | {"p50_ms": self.ms(0.5, whole), "p95_ms": self.ms(0.95, whole), "mean_ms": asdict(mean)}
+        cpu_ms = self.cpu_ms().value if self.cpu_s else None
+        middle = asdict(self.within_ms(0.5))
+        return told | {"p50_ms": middle, "p95_ms": self.ms(0.95, whole), "p50_cpu_ms": cpu_ms}
 
 
 def in_rounds(lines: Sequence[Line], items: Sequence[Sequence[Any]]) -> None:
@@ -247,7 +252,7 @@ def told(run: Run, title: str, by: dict[str, Line], *, p50: float | None, p95: f
     for share, aim in ((0.5, p50), (0.95, p95)):
         what = f"{title}: p{share * 100:.0f} ms, perdure"
         run.aim(what, ours.within_ms(share), aim, most=True, limit=limit.within_ms(share))
-    run.aim(f"{title}: p50 ms of a processor, perdure", ours.cpu_ms(), limit=limit.cpu_ms())
+    run.aim(f"{title}: p50 ms of CPU, perdure", ours.cpu_ms(), limit=limit.cpu_ms())
     for who, line in by.items():
         if who not in (Perdure.name, PlainReads.name):
             run.aim(f"{title}: {who} / perdure", line.over(ours), times.get(who), limit=line.over(limit))
@@ -303,8 +308,9 @@ def thousand_users(run: Run) -> None:
                 lines[name].run(items)
         alone.close()
     for kind in ("warm", "cold"):
-        figure = lines[f"many, {kind}"].over(lines[f"alone, {kind}"])
-        run.aim(f"{crowd.count:,} x {size:,}, {kind}: many / alone", figure, 1.3, most=True)
+        many_of, alone_of = lines[f"many, {kind}"], lines[f"alone, {kind}"]
+        run.aim(f"{crowd.count:,} x {size:,}, {kind}: many / alone", many_of.over(alone_of), 1.3, most=True)
+        run.aim(f"{crowd.count:,} x {size:,}, {kind}: many / alone, CPU", many_of.cpu_over(alone_of))
     run.lines += lines.values()
     run.close()
 
@@ -430,6 +436,15 @@ PARTS: dict[str, Callable[[Run], None]] = {
 LARGE = ("1000x1k",)
 
 
+def show_times(rows: Sequence[dict[str, Any]]) -> None:
+    print(f"\n{'':18}{'size':>9}  {'':20}{'calls':>6}{'p50 ms':>10}   {'95 % interval':22}{'p95 ms':>10}{'CPU p50':>10}")
+    for row in sorted(rows, key=lambda row: (TASKS.index(row["task"]), row["size"])):
+        middle, cpu = row["p50_ms"], "" if row["p50_cpu_ms"] is None else f"{row['p50_cpu_ms']:,.2f}"
+        spread = f"{middle['low']:,.2f} to {middle['high']:,.2f}"
+        what = f"{row['task']:18}{row['size']:9,}  {row['who']:20}{row['calls']:6}"
+        print(f"{what}{middle['value']:10,.2f}   {spread:22}{row['p95_ms']:10,.2f}{cpu:>10}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Recall: perdure, its peers and the limit, side by side.")
     parser.add_argument("--only", choices=PARTS, action="append", help="this part alone; may be given several times")
@@ -471,7 +486,7 @@ def main() -> None:
     if options.json:
         print(json.dumps(report, indent=2, ensure_ascii=False))
     else:
-        machine.show_times(report["times"], TASKS, digits=2)
+        show_times(report["times"])
         machine.show_figures(run.figures, limit="rows by key")
         print(f"\n{EXPLAINED}")
 

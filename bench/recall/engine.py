@@ -57,12 +57,19 @@ class Engine:
         return [one for hit in found.hits for one in hit.sources]
 
 
+    def context(self, haystack: str, question: str, budget: int, asked_at: str) -> set[str]:
+        """The messages that stand whole in the context for a question."""
+        self._stand_at(moment(asked_at) or self._end[haystack])
+        return set(self.memory.memory(haystack).context(question, budget_tokens=budget).sources)
+
+
 def _messages(units: Sequence[Any]) -> Iterator[perdure.NewMessage]:
     at = datetime(2000, 1, 1, tzinfo=UTC)
     for unit in units:
         # Some data state one time for a session: its messages are a moment apart.
         stated = moment(unit.ts)
-        at = max(at + timedelta(seconds=1), stated) if stated is not None and unit.pos else (stated or at + timedelta(seconds=1))
+        following = at + timedelta(seconds=1)
+        at = following if stated is None else max(following, stated) if unit.pos else stated
         named = unit.speaker.lower() not in ROLES
         yield perdure.NewMessage(
             role="user" if named else unit.speaker.lower(),

@@ -18,7 +18,7 @@ from perdure.domain.knowledge import Extraction, ExtractionRequest
 from perdure.domain.limits import Limits
 from perdure.domain.recall import parse_blend
 from perdure.domain.reports import BackupReport, DoctorReport, ProcessReport, PurgeReport, StoreFile, VerifyReport
-from perdure.domain.scope import DEFAULT, Scope
+from perdure.domain.scope import DEFAULT, Owner, Scope
 from perdure.domain.text import utf8_size
 from perdure.engine.extractive import ExtractiveSummariser
 from perdure.engine.tokens import estimate_tokens
@@ -254,10 +254,10 @@ class Engine:
         self._store.purge()
         return PurgeReport(removed, before, self._store.describe().bytes)
 
-    def reindex(self, progress: Progress | None = None) -> Mapping[str, int]:
-        """Make the search index of every user anew, while the old ones answer; the number of entries by space and user."""
+    def reindex(self, progress: Progress | None = None) -> Mapping[Owner, int]:
+        """Make the search index of every user anew, while the old ones answer; how many entries each has."""
         indexing = self._services.recall.indexing
-        return {f"{owner.space}/{owner.user}": indexing.reindex(owner, progress) for owner in indexing.owners()}
+        return {owner: indexing.reindex(owner, progress) for owner in indexing.owners()}
 
     def files(self) -> tuple[StoreFile, ...]:
         """The files that hold the data, as far as this process can see them."""

@@ -71,8 +71,10 @@ class Life(RuleBasedStateMachine):
     @initialize()
     def start(self) -> None:
         self.clock = StoppedClock()
-        self.models: dict[str, Any] = {"embedder": ScriptedEmbedder(), "summariser": ScriptedSummariser()}
+        self.models: dict[str, Any] = {"embedder": ScriptedEmbedder(), "summariser": ScriptedSummariser(lessons=LESSONS[:1])}
         self.engine = type(self).open_subject(clock=self.clock, models=self.models)
+        self.a_talk_goes_on("coach", "s1", SAID[0], None)
+        self.a_trait_is_told("ana", "Mukesh", TRAITS[0], None, pinned=False)
 
     def memory(self, user: str = "ana", agent: str = "coach") -> Memory:
         return self.engine.memory(user, agent=agent)
@@ -83,11 +85,13 @@ class Life(RuleBasedStateMachine):
     def time_passes(self, minutes: int) -> None:
         self.clock.move(minutes=minutes)
 
-    @rule(user=users, agent=agents, text=st.sampled_from(SAID), session=sessions, who=st.sampled_from((None, *PEOPLE)))
-    def something_is_said(self, user: str, agent: str, text: str, session: str, who: str | None) -> None:
+    @rule(agent=agents, session=sessions, text=st.sampled_from(SAID), who=st.sampled_from((None, *PEOPLE)))
+    def a_talk_goes_on(self, agent: str, session: str, text: str, who: str | None) -> None:
+        memory = self.memory(agent=agent)
         with suppress(*REFUSALS):
-            self.memory(user, agent).append("user", text, session=session, metadata={} if who is None else {"name": who})
-            self.memory(user, agent).append("assistant", f"I see: {text}", session=session)
+            for words in (text, "go on"):
+                memory.append("user", words, session=session, metadata={} if who is None else {"name": who})
+                memory.append("assistant", f"I see: {words}", session=session)
 
     @rule(user=users, who=people, trait=st.sampled_from(TRAITS), visible_to=private, pinned=st.booleans())
     def a_trait_is_told(self, user: str, who: str, trait: str, visible_to: str | None, pinned: bool) -> None:
@@ -104,38 +108,37 @@ class Life(RuleBasedStateMachine):
                 ended=ended, corrects=corrects and not ended,
             )  # fmt: skip
 
-    @rule(agent=agents, index=which, how=st.sampled_from(("pin", "unpin", "archive", "archive", "restore")))
+    @rule(agent=agents, index=which, how=st.sampled_from(("pin", "unpin", "archive", "archive", "restore", "forget")))
     def a_memory_is_handled(self, agent: str, index: int, how: str) -> None:
-        listed = self.memory(agent=agent).memories.list(archived=True)
-        if listed:
+        memory = self.memory(agent=agent)
+        if listed := memory.memories.list(archived=True):
+            key = listed[index % len(listed)].memory.record_key
             with suppress(InvalidInput):
-                getattr(self.memory(agent=agent).memories, how)(listed[index % len(listed)].memory.record_key)
+                memory.forget(memory=key) if how == "forget" else getattr(memory.memories, how)(key)
 
-    @rule(one=people, other=people, merge=st.booleans())
-    def two_are_one(self, one: str, other: str, merge: bool) -> None:
+    @rule(one=people, other=people, how=st.sampled_from(("merge", "alias", "forget", "curate")))
+    def a_person_is_handled(self, one: str, other: str, how: str) -> None:
+        memory = self.memory()
         with suppress(*REFUSALS):
-            if merge:
-                self.memory().entities.merge(f"person:{one}", f"person:{other}")
+            if how == "merge":
+                memory.entities.merge(f"person:{one}", f"person:{other}")
+            elif how == "alias":
+                memory.entities.alias(f"person:{one}", f"Big {other}")
+            elif how == "forget":
+                memory.forget(entity=f"person:{one}")
             else:
-                self.memory().entities.alias(f"person:{one}", f"Big {other}")
+                memory.curate()
 
-    @rule()
-    def the_curator_runs(self) -> None:
-        self.memory().curate()
+    # -- what is to be done, state and series
 
-    # -- what is to be done
-
-    @rule(agent=agents, who=people)
-    def a_todo_is_added(self, agent: str, who: str) -> None:
-        with suppress(*REFUSALS):
-            self.memory(agent=agent).todos.add(f"Call {who} about the boat")
-
-    @rule(agent=agents, index=which, how=st.sampled_from(("complete", "skip", "reopen")))
-    def a_todo_is_handled(self, agent: str, index: int, how: str) -> None:
+    @rule(agent=agents, who=people, index=which, how=st.sampled_from(("add", "complete", "skip", "reopen")))
+    def a_todo_is_handled(self, agent: str, who: str, index: int, how: str) -> None:
         todos = self.memory(agent=agent).todos
         listed = todos.list(closed=True)
-        if listed:
-            with suppress(*REFUSALS):
+        with suppress(*REFUSALS):
+            if how == "add" or not listed:
+                todos.add(f"Call {who} about the boat")
+            else:
                 getattr(todos, how)(listed[index % len(listed)].id)
 
     @rule(agent=agents, index=which, add=st.booleans())
@@ -146,19 +149,18 @@ class Life(RuleBasedStateMachine):
         elif held := orders.list():
             orders.withdraw(held[index % len(held)].id)
 
-    # -- state and series
-
-    @rule(key=keys, value=st.sampled_from(("bread", {"boat": 1}, None)), seconds=st.sampled_from((None, 3600)))
-    def a_value_is_saved(self, key: str, value: Any, seconds: float | None) -> None:
-        self.memory().state.save(key, value, expires_in_s=seconds)
-
-    @rule(key=keys, restore=st.booleans())
-    def a_value_is_deleted_or_restored(self, key: str, restore: bool) -> None:
-        if restore:
+    @rule(
+        key=keys, value=st.sampled_from(("bread", {"boat": 1}, None)), how=st.sampled_from(("save", "expire", "drop", "back"))
+    )
+    def a_value_is_handled(self, key: str, value: Any, how: str) -> None:
+        state = self.memory().state
+        if how == "drop":
+            state.delete(key)
+        elif how == "back":
             with suppress(NotFound):
-                self.memory().state.restore(key, 1)
+                state.restore(key, 1)
         else:
-            self.memory().state.delete(key)
+            state.save(key, value, expires_in_s=3600 if how == "expire" else None)
 
     @rule(name=st.sampled_from(("kudos", "boatTrips")), remove=st.booleans(), words=st.sampled_from(("", "bread per day")))
     def a_series_is_used(self, name: str, remove: bool, words: str) -> None:
@@ -170,43 +172,27 @@ class Life(RuleBasedStateMachine):
             series.merge([{"id": 1, "timestamp": "2025-01-01"}], window=("2025-01-01", "2025-01-02"))
             series.configure(description=words)
 
-    # -- layers
+    # -- layers, and taking away
 
-    @rule(agent=agents, session=sessions, what=st.sampled_from(("compact", "clear", "undo", "close", "resume", "replace")))
-    def a_session_is_handled(self, agent: str, session: str, what: str) -> None:
-        talk = self.memory(agent=agent).conversation
-        with suppress(*REFUSALS):
-            if what == "replace":
-                talk.replace("in short: boats and bread", session)
-            elif what == "compact":
-                talk.compact(session, force=True)
-            else:
-                getattr(talk, what)(session)
+    @rule(
+        agent=agents, index=which, what=st.sampled_from(("compact", "compact", "undo", "clear", "replace", "close", "delete"))
+    )
+    def a_session_is_handled(self, agent: str, index: int, what: str) -> None:
+        memory = self.memory(agent=agent)
+        held = [session.id for session in memory.sessions()]
+        if held:
+            chosen = held[index % len(held)]
+            with suppress(*REFUSALS):
+                if what == "replace":
+                    memory.conversation.replace("in short: boats and bread", chosen)
+                elif what == "compact":
+                    memory.conversation.compact(chosen, force=True)
+                else:
+                    getattr(memory.conversation, what)(chosen)
 
     @rule(lessons=st.sets(st.sampled_from(LESSONS)))
     def other_lessons_are_drawn_from_here_on(self, lessons: set[str]) -> None:
         self.models["summariser"].lessons = tuple(sorted(lessons))
-
-    @rule()
-    def a_context_is_asked_for(self) -> None:
-        self.memory().context("the boat", budget_tokens=500)
-
-    # -- taking away
-
-    @rule(agent=agents, session=sessions)
-    def a_session_is_deleted(self, agent: str, session: str) -> None:
-        with suppress(*REFUSALS):
-            self.memory(agent=agent).conversation.delete(session)
-
-    @rule(who=people)
-    def a_person_is_forgotten(self, who: str) -> None:
-        self.memory().forget(entity=f"person:{who}")
-
-    @rule(index=which)
-    def a_memory_is_forgotten(self, index: int) -> None:
-        listed = self.memory().memories.list(archived=True)
-        if listed:
-            self.memory().forget(memory=listed[index % len(listed)].memory.record_key)
 
     @rule(agent=agents, index=which)
     def a_message_is_forgotten(self, agent: str, index: int) -> None:
@@ -261,16 +247,13 @@ class Life(RuleBasedStateMachine):
     @invariant()
     def whoever_followed_and_whoever_just_came_find_the_same(self) -> None:
         newcomer = Engine(self.engine._store, self.clock, self.engine._settings, models=self.models)
+        self.turn = getattr(self, "turn", 0) + 1
         for agent in AGENTS:
             one, other = self.memory(agent=agent), newcomer.memory("ana", agent=agent)
-            for question in QUESTIONS:
-                same(one.recall(question, limit=200), other.recall(question, limit=200))
-
-    @invariant()
-    def nothing_is_found_twice_and_everything_found_is_there(self) -> None:
-        for agent in AGENTS:
-            for question in QUESTIONS[:4]:
-                names = [(hit.kind, hit.id) for hit in self.memory(agent=agent).recall(question, limit=200).hits]
+            for question in (QUESTIONS * 2)[self.turn % len(QUESTIONS) :][:3]:
+                found = one.recall(question, limit=200)
+                same(found, other.recall(question, limit=200))
+                names = [(hit.kind, hit.id) for hit in found.hits]
                 assert len(names) == len(set(names)), "one thing was found twice"
 
     def made_anew(self) -> Engine:
@@ -292,9 +275,8 @@ class Life(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         if hasattr(self, "engine"):
-            self.engine.process()
+            self.memory().reindex()
             found = [self.memory().recall(question, limit=200) for question in QUESTIONS]
-            # Whatever it was made of, segments or rows: the same things are the best.
             self.memory().reindex()
             for question, before in zip(QUESTIONS, found, strict=True):
                 same(before, self.memory().recall(question, limit=200))
@@ -304,7 +286,8 @@ class Life(RuleBasedStateMachine):
 
 def same(one: Recall, other: Recall) -> None:
     """Both have found the same with the same scores, up to the rounding of sums."""
-    assert one.uncovered == other.uncovered
+    assert replace(one.uncovered, gaps=()) == replace(other.uncovered, gaps=())
+    assert set(one.uncovered.gaps) == set(other.uncovered.gaps)
     assert one.understood == other.understood
     scores, others = scored(one), scored(other)
     assert scores.keys() == others.keys(), (one.query, scores.keys() ^ others.keys())
@@ -354,8 +337,8 @@ def opener(url: str, files: Path) -> Callable[..., Engine]:
 
 
 def test_in_memory_everything_held_is_found_and_nothing_else(tmp_path: Path) -> None:
-    run(opener("memory:", tmp_path / "files"), examples=40)
+    run(opener("memory:", tmp_path / "files"), examples=15, steps=20)
 
 
 def test_on_sqlite_everything_held_is_found_and_nothing_else(tmp_path: Path) -> None:
-    run(opener(f"sqlite:///{tmp_path}/files/perdure.db", tmp_path / "files"), examples=15)
+    run(opener(f"sqlite:///{tmp_path}/files/perdure.db", tmp_path / "files"), examples=6, steps=20)

@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 
 import perdure
 from perdure.domain.errors import PerdureError
+from perdure.domain.instructions import Instruction
 from perdure.domain.memories import MemoryRecord, Statement
 from perdure.domain.things import AgentTask, Entity, Rejection, Suggestion, Todo
 from perdure.interfaces.cli.commands import app
@@ -31,7 +32,7 @@ MONDAY = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)
 AUSTIN = ("memory", "add", "Lives in Austin", "--attribute", "lives_in", "--value", "Austin", "--entity", "place:Austin")
 SEATTLE = ("memory", "add", "Lives in Seattle", "--attribute", "lives_in", "--value", "Seattle", "--entity", "place:Seattle")
 AUSTIN_KEY, SEATTLE_KEY = "profile|place|austin|fact", "profile|place|seattle|fact"
-GROUPS = ("memory", "entity", "todo", "task")
+GROUPS = ("memory", "entity", "todo", "task", "instruction")
 PLAIN = ("extract", "seed", "curate", "undo", "diff", "audit", "forget")
 
 
@@ -445,10 +446,11 @@ def test_text_from_memory_is_shown_never_obeyed(cli: Cli, text: str) -> None:
     cli.ana.tasks.start(f"needle {text}")
     if not OBEYED.search(text):
         cli.ana.todos.add(f"needle {text}")
+        cli.ana.instructions.add(f"needle {text}")
     keys = [one.memory.record_key for one in cli.ana.memories.list()]
     refs = [one.ref for one in cli.ana.entities.list()]
     calls = [("memory", "list"), ("memory", "foundation"), ("memory", "rejections"), ("entity", "list"), ("entity", "suggestions"),
-             ("todo", "list"), ("task", "list"), ("diff", start.isoformat(), datetime.now(UTC).isoformat()), ("audit",), ("curate",),
+             ("todo", "list"), ("task", "list"), ("instruction", "list"), ("diff", start.isoformat(), datetime.now(UTC).isoformat()), ("audit",), ("curate",),
              ("journal",)]  # fmt: skip
     calls += [
         (*words, key)
@@ -484,6 +486,8 @@ ANSWERS = [
     ("todo add Call-the-dentist", fields_of(Todo)), ("todo list", fields_of(Todo)), ("todo done TODO", fields_of(Todo)),
     ("todo skip TODO", fields_of(Todo)), ("todo reopen TODO", fields_of(Todo)),
     ("task start Plan", fields_of(AgentTask)), ("task update TASK --progress 1", fields_of(AgentTask)), ("task list", fields_of(AgentTask)),
+    ("instruction add Be-brief", fields_of(Instruction)), ("instruction list", fields_of(Instruction)),
+    ("instruction withdraw ORDER", fields_of(Instruction)),
     ("extract", LEARNED_KEYS), ("seed FILE", OUTCOME_KEYS), ("curate", {"dry_run", "memories", "folds", "clashes", "action"}),
     ("undo 1 --cascade", {"undone", "action"}), ("diff 2020-01-01T00:00:00+00:00 2100-01-01T00:00:00+00:00", OPERATION_KEYS),
     ("audit", {"checked", "findings", "counts"}), ("forget --memory KEY --yes", FORGOTTEN_KEYS),
@@ -499,6 +503,7 @@ def test_every_answer_is_complete_in_json(cli: Cli, args: str, keys: set[str]) -
     cli.say("I am vegetarian.")
     (cli.folder / "seed.txt").write_text("My name is Ana.", encoding="utf-8")
     words = {"KEY": AUSTIN_KEY, "TODO": cli.ana.todos.add("Write a letter").id, "TASK": cli.ana.tasks.start("Plan").id,
+             "ORDER": cli.ana.instructions.add("Always answer in French").id,
              "FILE": str(cli.folder / "seed.txt")}  # fmt: skip
     found = cli.json(*(words.get(word, word) for word in args.split()))
     first = found[0] if isinstance(found, list) else found
@@ -518,7 +523,7 @@ def test_every_command_has_a_json_test_and_explains_itself_with_an_example(cli: 
 
 
 @pytest.mark.parametrize(
-    "command", ["memory list", "memory rejections", "entity list", "entity suggestions", "todo list", "task list"]
+    "command", ["memory list", "memory rejections", "entity list", "entity suggestions", "todo list", "task list", "instruction list"]
 )
 def test_what_is_empty_says_so_on_stderr(cli: Cli, command: str) -> None:
     done = cli.run(*command.split())

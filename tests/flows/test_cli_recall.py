@@ -411,7 +411,7 @@ def test_an_empty_store_answers_with_nothing(cli: Cli) -> None:
     assert (done.exit_code, done.stdout) == (0, "")
     assert done.stderr == "0 of 100,000 tokens\n"
     assert cli.json("context", "zebra", "--messages") == []
-    assert cli.json("reindex", "--all", who=()) == {"users": {}, "entries": 0}
+    assert cli.json("reindex", "--all", who=()) == {"users": [], "entries": 0}
     assert cli.run("reindex", "--all", who=()).stderr == "0 entries of 0 users\n"
     assert cli.run("instruction", "list").stderr == "no standing instructions\n"
 
@@ -495,8 +495,8 @@ def test_the_index_of_a_user_is_made_anew(cli: Cli) -> None:
     assert (done.exit_code, done.stderr) == (0, "")
     assert re.fullmatch(r"default/ana: \d+ entries\n", done.stdout)
     told = cli.json("reindex")
-    assert told["users"] == {"default/ana": told["entries"]}
-    assert cli.json("reindex", who=("--user", "ana", "--space", "other")) == {"users": {"other/ana": 0}, "entries": 0}
+    assert told["users"] == [{"space": "default", "user": "ana", "entries": told["entries"]}]
+    assert cli.json("reindex", who=("--user", "ana", "--space", "other")) == {"users": [{"space": "other", "user": "ana", "entries": 0}], "entries": 0}
     assert [hit["id"] for hit in cli.json("recall", "zebra")["hits"]] == [hit["id"] for hit in before["hits"]]
     assert cli.engine.verify().clean
 
@@ -506,9 +506,10 @@ def test_the_indexes_of_all_users_are_made_anew(cli: Cli) -> None:
     for user, space in (("bob", "default"), ("ana", "other"), ("eva", "other")):
         cli.engine.memory(user, space=space).append("user", f"{user} saw a zebra")
     told = cli.json("reindex", "--all", who=())
-    assert list(told["users"]) == ["default/ana", "default/bob", "other/ana", "other/eva"]
-    assert told["entries"] == sum(told["users"].values())
-    assert all(told["users"].values())
+    names = [f"{one['space']}/{one['user']}" for one in told["users"]]
+    assert names == ["default/ana", "default/bob", "other/ana", "other/eva"]
+    assert told["entries"] == sum(one["entries"] for one in told["users"])
+    assert all(one["entries"] for one in told["users"])
     done = cli.run("reindex", "--all", who=())
     assert done.stdout.splitlines()[1:] == ["default/bob: 1 entries", "other/ana: 1 entries", "other/eva: 1 entries"]
     assert done.stderr == f"{told['entries']:,} entries of 4 users\n"

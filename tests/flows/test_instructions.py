@@ -23,7 +23,6 @@ from perdure.engine.echoes import fingerprints
 from perdure.engine.instructing import standing_instructions
 from perdure.handles.instructions import InstructionHandle
 from perdure.ports.rows import TABLES
-from perdure.services import forget_choices
 from perdure.services.instructions import (
     EVIDENCE_MAX,
     ORDERS_PER_APPEND_MAX,
@@ -311,16 +310,12 @@ def test_an_instruction_is_read_back_as_it_was_written(talk: Talk) -> None:
 
 # -- forgetting
 
-FORGETS = "instruction" in forget_choices.LOOSE
-until_wired = pytest.mark.skipif(not FORGETS, reason="forgetting does not know of instructions yet")
-
 
 def rows_with(engine: perdure.Engine, word: str) -> list[str]:
     with engine._store.snapshot() as snapshot:
         return [table for table in TABLES for row in snapshot.rows(table) if word.lower() in repr(row).lower()]
 
 
-@until_wired
 def test_forgetting_the_message_forgets_the_order(talk: Talk) -> None:
     talk.say("From now on call me Rumpelstiltskin.", name="m1")
     talk.say(BOOKS, name="m2")
@@ -330,7 +325,6 @@ def test_forgetting_the_message_forgets_the_order(talk: Talk) -> None:
     assert rows_with(talk.engine, "rumpelstiltskin") == []
 
 
-@until_wired
 def test_forgetting_an_entity_forgets_the_orders_that_name_it(talk: Talk) -> None:
     talk.memory.remember("John Doe is my cofounder", "PEOPLE", entities=["person:John Doe"])
     talk.say("Always copy John Doe when I ask you to write an email.", name="m1")
@@ -348,9 +342,6 @@ def test_forgetting_the_user_forgets_all_orders(talk: Talk) -> None:
 
 # -- through the engine
 
-WIRED = hasattr(Memory, "instructions")
-through_the_engine = pytest.mark.skipif(not WIRED, reason="no engine has instructions yet")
-
 
 def test_the_async_face_has_the_same_calls() -> None:
     for name in ("list", "add", "withdraw"):
@@ -358,10 +349,9 @@ def test_the_async_face_has_the_same_calls() -> None:
         assert ours == theirs
 
 
-@through_the_engine
 def test_appending_takes_orders_in_with_the_message(backend: Any, clock: StoppedClock) -> None:
     engine = backend.open(clock=clock)
-    ana: Any = engine.memory("ana", agent="coach")
+    ana = engine.memory("ana", agent="coach")
     ana.append("user", f"Hello! {FRENCH}", id="m1")
     ana.append_many([NewMessage("assistant", "D'accord."), NewMessage("user", BOOKS), NewMessage("user", "Call me Doc.")])
     with ana.turn() as turn:
@@ -372,7 +362,6 @@ def test_appending_takes_orders_in_with_the_message(backend: Any, clock: Stopped
     assert engine.verify().findings == ()
 
 
-@through_the_engine
 def test_the_command_line_lists_adds_and_withdraws(tmp_path: Path) -> None:
     from perdure.interfaces.cli.commands import app
 

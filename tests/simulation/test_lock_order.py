@@ -81,6 +81,41 @@ def speak(memory: Memory, count: int) -> None:
         memory.append("user", f"I live in town {number}")
 
 
+def command(memory: Memory, count: int) -> None:
+    for number in range(count):
+        memory.append("user", f"Whenever I mention item {number % 7}, give me its price.")
+        memory.append("user", "Always answer in French." if number % 2 else "From now on answer in German.")
+
+
+def test_giving_orders_on_several_channels_while_workers_write_and_orders_are_withdrawn(
+    open_engine: Callable[[], perdure.Engine],
+) -> None:
+    engines = [open_engine() for _ in range(2)]
+    done = threading.Event()
+
+    def work(on: perdure.Engine) -> None:
+        while not done.is_set():
+            on.process(0.2)
+
+    def withdraw() -> None:
+        ana = engines[1].memory("ana")
+        while not done.is_set():
+            for one in ana.instructions.list():
+                with suppress(Conflict, NotFound):
+                    ana.instructions.withdraw(one.id)
+
+    def talk() -> None:
+        channels = [engines[0].memory("ana", channel=f"c{number}") for number in range(4)]
+        try:
+            together(*(partial(command, memory, 12) for memory in channels))
+        finally:
+            done.set()
+
+    together(talk, withdraw, *(partial(work, engine) for engine in engines))
+    engines[0].process(30)
+    assert engines[0].verify().findings == ()
+
+
 def test_speaking_with_and_without_the_floor(open_engine: Callable[[], perdure.Engine]) -> None:
     engine = open_engine()
     ana = engine.memory("ana")

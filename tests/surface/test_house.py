@@ -60,6 +60,7 @@ BROAD_EXCEPTS = {
     "services/summarising.py": "the plugin edge: a summariser may be the caller's code",
     "services/extracting.py": "the plugin edge: an extractor may be the caller's code",
     "services/readthrough.py": "the plugin edge: a fetcher is the caller's code",
+    "services/embedders.py": "the plugin edge: an embedder may be the caller's code",
     "services/recalling.py": "the plugin edge: an embedder and a reranker may be the caller's code",
     "adapters/sqlite/store.py": "the plugin edge: work handed to the store",
     "interfaces/cli/commands.py": "the interface edge",

@@ -102,7 +102,8 @@ def test_shares_are_of_the_best_and_of_what_is_above_the_usual() -> None:
     assert of_best(np.zeros(2, np.float32)).tolist() == [0, 0]
     everyone = np.ones(3, np.bool_)
     assert above_usual(np.array([0.1, 0.2, 0.6], np.float32), everyone).tolist() == [0, 0, 1]
-    assert above_usual(np.full(3, 0.4, np.float32), everyone).tolist() == [0, 0, 0]
+    assert above_usual(np.full(3, 0.4, np.float32), everyone).tolist() == [1, 1, 1]
+    assert above_usual(np.zeros(3, np.float32), everyone).tolist() == [0, 0, 0]
     assert above_usual(np.array([0.1, 0.2, 0.6], np.float32), ~everyone).tolist() == [0, 0, 0]
 
 

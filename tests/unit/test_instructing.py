@@ -293,6 +293,12 @@ def test_of_two_that_could_be_meant_none_is_taken_back() -> None:
     assert withdraws("You can suggest podcasts again.", held[:1], kind="withdrawal") == 0
 
 
+@pytest.mark.parametrize("letters", ["ſpanish", "ıtalian", "KOREAN", "DEUTSCH"])
+def test_letters_that_only_look_alike_do_no_harm(letters: str) -> None:
+    """Some letters of other alphabets count as one of ours where case is ignored."""
+    assert withdraws(f"From now on answer in {letters}.", ["Always answer in French."], kind="order") == 0
+
+
 def test_the_same_order_is_known_in_other_clothes() -> None:
     assert says_same_order("Please don't use emojis!", "do not use emojis, please")
     assert not says_same_order("Call me Doc.", "Call me Bob.")

@@ -22,7 +22,7 @@ from perdure.aio.tools import AsyncTools
 from perdure.app import Models
 from perdure.domain.limits import Limits
 from perdure.domain.reports import BackupReport, DoctorReport, ProcessReport, PurgeReport, StoreFile, VerifyReport
-from perdure.domain.scope import DEFAULT
+from perdure.domain.scope import DEFAULT, Owner
 from perdure.ports.clock import Clock
 from perdure.ports.store import Progress
 from perdure.services.work import Worker
@@ -102,7 +102,7 @@ class AsyncEngine:
     async def purge(self) -> PurgeReport:
         return await self._threads.run(self._engine.purge)
 
-    async def reindex(self, progress: Progress | None = None) -> Mapping[str, int]:
+    async def reindex(self, progress: Progress | None = None) -> Mapping[Owner, int]:
         return await self._threads.run(self._engine.reindex, progress)
 
     async def files(self) -> tuple[StoreFile, ...]:

@@ -12,6 +12,7 @@ from perdure.domain.recall import Hit
 from perdure.domain.text import compact_json
 from perdure.engine.cards import Card
 from perdure.engine.cutting import turn_starts, without_late_results
+from perdure.engine.entries import digest_ref
 from perdure.engine.relevant import Listed, counted, found_block, listed_block
 from perdure.engine.sentences import cut_text
 
@@ -73,6 +74,7 @@ def assemble(
     room = max(0, int(budget_tokens * share) - sum(block.tokens for block in lists if not block.volatile))
     layers = _fitting(_blocks(remembered, count), room, count, dropped)
     left = budget_tokens - sum(block.tokens for block in (*lists, *layers))
+    known = replace(known, hits=tuple(hit for hit in known.hits if hit.id not in _told(remembered)))
     said = without_late_results(working)
     if known.sought:
         # First the conversation in its smallest useful form, then what was found, then more of the conversation.
@@ -85,6 +87,12 @@ def assemble(
     blocks = _ordered((*lists, *layers))
     tokens = sum(block.tokens for block in blocks) + sum(_cost(message, count) for message in messages)
     return Context(tuple(blocks), tuple(messages), tokens, budget_tokens, tuple(dropped))
+
+
+def _told(remembered: Remembered) -> set[str]:
+    """The digests that have blocks of their own."""
+    layers = (remembered.spine, remembered.previous, remembered.left_off, remembered.rolling, remembered.fold)
+    return {digest_ref(layer) for layer in layers if layer is not None}
 
 
 def _found_and_said(

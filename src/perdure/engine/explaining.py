@@ -30,7 +30,7 @@ def reasons(shelf: Shelf, asked: Asked, ranking: Ranking) -> list[tuple[str, ...
 
 
 def _shared(shelf: Shelf, asked: Asked, items: Ints) -> list[Sequence[str]]:
-    terms = [sought for sought in asked.terms if sought.kin_of < 0]
+    terms = asked.terms
     found, passages, _ = shelf.postings(np.array([sought.hash for sought in terms], np.uint64))
     held = shelf.passage_item[passages]
     place = {int(item): index for index, item in enumerate(items)}
@@ -39,5 +39,7 @@ def _shared(shelf: Shelf, asked: Asked, items: Ints) -> list[Sequence[str]]:
     wanted = sought[held]
     shared: list[dict[str, None]] = [{} for _ in items]
     for item, term in zip(held[wanted].tolist(), found[wanted].tolist(), strict=True):
-        shared[place[item]][terms[term].term] = None
+        sought = terms[term]
+        said = sought.term if sought.kin_of < 0 else f"{sought.term} (near {terms[sought.kin_of].term})"
+        shared[place[item]][said] = None
     return [tuple(one) for one in shared]

@@ -162,7 +162,7 @@ _LEAD = _form(
     r"| again)?|thx|hey|hi|hello|so|and|but|also|oh|well|now|then|yes|yeah|yep|no(?=[,.!])|btw|by the way|anyways?|again"
     r"|actually|please|pls|just|(?:but )?first(?:ly)?|finally|lastly|one (?:more|last|other|small|quick) thing|one thing"
     r"|(?:a )?quick (?:note|thing|request|reminder|one)|(?:just )?a (?:note|reminder|request)|note(?: to you)?|reminder"
-    r"|important|remember|another thing|in general|generally|for (?:future )?reference|look|listen|seriously"
+    r"|important|remember(?=[:,])|another thing|in general|generally|for (?:future )?reference|look|listen|seriously"
     r"|@\w{2,20})\b[,.:;!–—-]{0,3}\s{1,3}){0,6}"
 )
 _SEPARATOR = _form(
@@ -361,16 +361,17 @@ _OTHER_NAMED = re.compile(
     r"| juste)?|llámame(?: simplemente| solo)?) (?-i:[A-ZÀ-ÖØ-Þ][\w'’-]*)(?:\s*[.!,;]|\s*$| (?i:bitte|s'il|por)\b)"
 )
 # Most sentences have none of these words: what needs them is not looked for.
-_FOREIGN = _form(
-    r"\b(?:bitte|immer|stets|nie(?:mals)?|ab (?:jetzt|sofort|heute)|von (?:nun|jetzt)|(?:zu)?künftig|zukunft|fortan|mehr"
-    r"|nenne?|mich|hör|wieder|vergiss|sooft|jedes ?mal|toujours|systématiquement|jamais|plus|partir|désormais|dorénavant"
-    r"|avenir|maintenant|fois|moi|arrêtez?|nouveau|oubliez?|siempre|nunca|más|ahora|adelante|futuro|aviso|vez|vuelvas"
-    r"|volver|llámame|deja|para|olvida|ya|puedes|grundsätzlich|weiteres|ordre|aujourd'hui|recommencer)\b"
+_FOREIGN = _words(
+    """bitte immer stets nie niemals jetzt sofort heute nun künftig zukünftig zukunft fortan mehr nenn nenne mich hör hören
+    wieder vergiss sooft mal jedesmal grundsätzlich weiteres toujours systématiquement jamais plus partir désormais
+    dorénavant avenir maintenant fois moi arrête arrêtez nouveau oublie oubliez ordre aujourd recommencer siempre
+    nunca más ahora adelante futuro aviso vez vuelvas volver llámame deja para olvida ya puedes"""
 )
-_RETURNS = _form(
-    r"\b(?:again|back|any ?more|longer|now|stop|forget|ignore|disregard|scrap|drop|never ?mind|cancel|scratch|undo|lift"
-    r"|changed|off|over|gone|void|cancelled)\b"
+_RETURNING = _words(
+    """again back anymore more longer now stop forget ignore disregard scrap drop mind nevermind cancel scratch undo lift
+    changed off over gone void cancelled"""
 )
+_LETTERS = re.compile(r"[^\W\d_]+")
 _QUESTION = _form(
     r"(?:what|where|when do|who|why|how|which|do|does|did|is|are|am|was|were|should|shall|have|has|had|may|might|isn't"
     r"|aren't|don't you)\b"
@@ -406,8 +407,10 @@ def _clause_starts(sentence: str, start: int) -> Iterator[tuple[int, bool]]:
 
 def _at(clause: str, *, is_firm: bool) -> tuple[OrderKind, bool] | None:
     """The same for a clause, from its start."""
-    is_foreign = _FOREIGN.search(clause) is not None
-    if (_RETURNS.search(clause) and _WITHDRAWAL.match(clause)) or (is_foreign and _OTHER_WITHDRAWAL.match(clause)):
+    words = _LETTERS.findall(clause.lower())
+    is_foreign = not _FOREIGN.isdisjoint(words)
+    returns = not _RETURNING.isdisjoint(words) and _WITHDRAWAL.match(clause)
+    if returns or (is_foreign and _OTHER_WITHDRAWAL.match(clause)):
         return "withdrawal", False
     if _STOP.match(clause):
         return "stop", False
@@ -455,7 +458,7 @@ def own_words_in(text: str) -> str:
 
 
 _FOR_YOU = _form(r"\b(?:you|me|my|please|following|preferences?)\b")
-_ANNOUNCED = re.compile(r"[^\n.!?]*:(?=\s*(?:\n|\Z))")
+_COLON = re.compile(r":(?:[ \t]*(?P<line>\n|\Z)|(?=\s))")
 _LIST_ITEM = re.compile(r"[ \t]*(?:[-*+•]|\d{1,2}[.)])[ \t]+\Z")
 
 
@@ -464,9 +467,15 @@ def is_somebody_elses(own: str, start: int, text: str) -> bool:
     line = text.rfind("\n", 0, start) + 1
     if _LIST_ITEM.match(text[line:start]):
         return True
-    paragraph = own[own.rfind("\n\n", 0, start) + 1 : start]
-    headings = [match[0] for match in _ANNOUNCED.finditer(paragraph)]
-    return bool(headings) and (_FOR_YOU.search(headings[-1]) is None or _TOLD.search(headings[-1]) is not None)
+    first = own.rfind("\n\n", 0, start) + 1
+    return any(_announces_others(own, first, colon) for colon in _COLON.finditer(own, first, start))
+
+
+def _announces_others(own: str, first: int, colon: re.Match[str]) -> bool:
+    """Whether the words before a colon give others the word; at the end of a line, unless they say that it is for the agent."""
+    begin = 1 + max(first - 1, *(own.rfind(end, first, colon.start()) for end in "\n.!?:"))
+    words = own[begin : colon.start()]
+    return _TOLD.search(words) is not None or (colon["line"] is not None and _FOR_YOU.search(words) is None)
 
 
 def in_fiction(own: str, start: int) -> bool:

@@ -122,7 +122,7 @@ _CARRIERS = """
     verwende nenn nenne nennst vergiss von nun unit units clock date dates system spelling einheit sistema système s'il
     te plaît toujours jamais ne pas plus de des d' la le les un une je tu ce que j'ai dit sur à partir maintenant
     désormais réponds utilise utiliser n'utilise appelle-moi oublie peux nouveau en besoin d'emojis por favor siempre
-    nunca más el los las una ahora lo dije sobre responde usa uses usar olvida puedes volver ya it's that's i've you're
+    nunca más el los las una ahora lo dije sobre responde usa uses usar olvida puedes volver ya it's that's let's i've you're
 """
 
 
@@ -187,12 +187,11 @@ def _takes_back(said: str, order: str) -> bool:
     return forgets or drops != (_FORBIDS.search(order) is not None)
 
 
-@lru_cache(maxsize=1024)
 def _topics(text: str) -> Mapping[str, _Wish]:
     """What an order is about, with what it wants of it."""
     found: dict[str, _Wish] = {}
     if (spoken := _SPOKEN.search(text)) is not None:
-        found["language"] = _Wish(_LANGUAGES[spoken[1].lower()], _denies(text, spoken))
+        found["language"] = _Wish(_LANGUAGES.get(spoken[1].casefold(), spoken[1]), _denies(text, spoken))
     if (name := _NAME.search(text)) is not None:
         found["name"] = _Wish(name[1].casefold(), _denies(text, name))
     for topic, either in _FORMS.items():

@@ -51,6 +51,15 @@ class Stack:
         place = int(np.searchsorted(self.segment_item, item, side="right")) - 1
         return self.segments[place].ref_of(item - int(self.segment_item[place]))
 
+    def speakers_to(self, agent: int) -> tuple[str, ...]:
+        """Who speaks, with a name, in what an agent (by its hash) may see."""
+        names = self.shelf.speakers
+        if not names:
+            return ()
+        seen = np.zeros(len(names) + 1, bool)  # the last place is for those without a name
+        seen[self.shelf.speaker_code[self.live & ((self.agent == 0) | (self.agent == np.uint64(agent)))]] = True
+        return tuple(name for place, name in enumerate(names) if seen[place])
+
     def newer_than(self, number: int) -> int:
         """How many items that are still there have a higher number."""
         return int(np.count_nonzero(self.live[int(np.searchsorted(self.number, number, side="right")) :]))

@@ -48,7 +48,7 @@ class Assembly:
         if not isinstance(budget, int) or isinstance(budget, bool) or budget < BUDGET_MIN:
             raise InvalidInput(f"`budget_tokens` = {budget!r:.40} must be a whole number of at least {BUDGET_MIN}")
         notes = self._settle(scope)
-        known, answer = self.knowing.known(scope, goal)
+        known, answer = self.knowing.known(scope, goal, budget)
         remembered, working, unread = self.store.read(scope.owner, lambda view: self._read(view, scope.address))
         packed = assemble(remembered, known, working, budget, self.count, unread=unread)
         notes += [] if answer is None else answer.uncovered.lines()

@@ -37,6 +37,16 @@ class Embedders:
             return self._given
         return self._kept(self._setting)
 
+    def is_another(self, name: str) -> bool:
+        """Whether the one in use is certainly not the one whose vectors are held, so that others are to be made."""
+        if not name or not self.in_use:
+            return False
+        try:
+            current = self.current()
+            return current is not None and embedder_id(current) != name
+        except Exception:  # noqa: BLE001 - the plugin edge: one that cannot say who it is now can be asked later
+            return False
+
     def named(self, name: str) -> Embedder | None:
         """The one whose vectors these are (`embedder_id`), if this process can have it."""
         current = self.current()

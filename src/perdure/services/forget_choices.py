@@ -21,7 +21,7 @@ ROWS_MAX = 100_000
 OPERATIONS_PER_PAGE = 1_000
 BLANK = "forgotten:"
 """How the journal calls what is forgotten, with a number."""
-LOOSE: tuple[RecordKind, ...] = ("suggestion", "rejection", "todo", "task")
+LOOSE: tuple[RecordKind, ...] = ("suggestion", "rejection", "todo", "task", "instruction")
 """Kinds that refer to nothing: what they are about stands in their words."""
 NAMED: tuple[RecordKind, ...] = ("memory", "entity")
 """Kinds whose keys are made of names."""
@@ -79,9 +79,10 @@ def memory_choice(view: View, key: str, agent: str) -> Choice:
         if body["memory"] == key or key in known.past("statement", name).homes:
             doomed.add(("statement", name))
     said = known.said(doomed)
-    for name, body in known.last("rejection").items():
-        if any(_overlap(one, other) for one in evidence_of(body) for other in said):
-            doomed.add(("rejection", name))
+    for kind in ("rejection", "instruction"):
+        for name, body in known.last(kind).items():
+            if any(_overlap(one, other) for one in evidence_of(body) for other in said):
+                doomed.add((kind, name))
     return _without_orphans(known, Choice(frozenset(doomed), said, pasts=known.pasts))
 
 
@@ -93,7 +94,7 @@ def messages_choice(view: View, address: Address, first: str, last: str) -> Choi
         sources = {one.message for one in known.evidence("statement", key)}
         if sources and sources <= gone:
             doomed.add(("statement", key))
-    for kind in ("todo", "rejection"):
+    for kind in ("todo", "rejection", "instruction"):
         doomed |= {(kind, key) for key in known.last(kind) if gone & {one.message for one in known.evidence(kind, key)}}
     return _without_orphans(known, Choice(frozenset(doomed), whole=gone, pasts=known.pasts))
 

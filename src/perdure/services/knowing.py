@@ -23,8 +23,9 @@ from perdure.services.knowledge import Knowledge, Recalled
 from perdure.services.recalling import Recalling
 from perdure.services.todos import Todos
 
-FOUND_MAX = 60
-"""Hits that are looked at for one context; the budget decides how many it shows."""
+FOUND_MIN, FOUND_MAX = 20, 300
+TOKENS_PER_HIT = 20
+"""A line of a context is seldom shorter: more hits than would fit need not be looked at."""
 DUE_WITHIN = timedelta(days=1)
 TODOS_MAX = 20
 INSTRUCTIONS_MAX = 50
@@ -42,10 +43,11 @@ class Knowing:
     instructions: Instructions
     recalling: Recalling
 
-    def known(self, scope: Scope, goal: str | None) -> tuple[Known, Recall | None]:
+    def known(self, scope: Scope, goal: str | None, budget_tokens: int) -> tuple[Known, Recall | None]:
         """The lists that always belong into a context, and with a goal what was found for it."""
         now = self.clock.now()
-        answer = None if not goal else self.recalling.recall(scope, RecallQuery(goal, limit=FOUND_MAX))
+        most = min(FOUND_MAX, max(FOUND_MIN, budget_tokens // TOKENS_PER_HIT))
+        answer = None if not goal else self.recalling.recall(scope, RecallQuery(goal, limit=most))
         hits = () if answer is None else _without_told(answer.hits)
         pinned, overflow = self.knowledge.foundation(scope)
         cards = self._cards(scope, hits, now) if hits else ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from perdure.domain.entities import slug
@@ -54,6 +54,7 @@ QUERY_BYTES_MAX = 100_000
 CANDIDATES_MIN = 50
 """So many of the best are ordered anew by the blend or a reranker, whatever the limit."""
 SPARE = 5
+LAST_US = to_us(datetime.max.replace(tzinfo=UTC))
 NEIGHBOURS_MAX = 10
 ALIAS_NEARNESS = 0.9
 """How near the other names of an entity are to the one in the question."""
@@ -94,7 +95,7 @@ class Recalling:
             gaps=self._gaps(scope, kept, span),
             cut=cut,
         )
-        if uncovered.unindexed:
+        if uncovered.unindexed or self.embedders.is_another(found.head.embedder):
             self.store.write(scope.owner, lambda tx: tx.enqueue(index_job(now), now=now, queue_max=self.limits.queue_jobs_max))
         understood = Understood(asked.words, named.refs, asked.roles, span)
         return Recall(wanted.text, tuple(kept), uncovered, understood, sum(hit.tokens for hit in kept))
@@ -125,7 +126,9 @@ class Recalling:
     def _prepared(self, view: View, scope: Scope, query: RecallQuery) -> tuple[IndexHead, Named, tuple[str, ...]]:
         held = self.shelves.current(view, scope.owner)
         wanted = [f"{name.type}:{slug(name.label)}" for name in entity_names(query.entities)]
-        return held.head, names_in(view.records, scope.address.agent, query.text, wanted), held.stack.shelf.speakers
+        agent = scope.address.agent
+        speakers = held.stack.speakers_to(agent_hash(agent))
+        return held.head, names_in(view.records, agent, query.text, wanted), speakers
 
     def _embedded(self, head: IndexHead, asked: Asked) -> tuple[Floats | None, str | None]:
         """The question as the index's embedder sees it; without it, the words alone must do."""
@@ -223,7 +226,9 @@ class Recalling:
         found = []
         for hit in hits:
             if hit.kind == "series":
-                missing = self.series.gaps(scope.owner, hit.id, span.start, from_us(span.end_us - 1))
+                # The last moment of all cannot be the end of a half-open stretch.
+                end = span.end if span.end_us < LAST_US else from_us(LAST_US - 1)
+                missing = self.series.gaps(scope.owner, hit.id, span.start, end)
                 if missing:
                     found.append(SeriesGap(hit.id, missing))
         return tuple(found)

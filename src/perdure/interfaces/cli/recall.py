@@ -97,9 +97,11 @@ def reindex(
             done = dict(engine.reindex(progress))
         else:
             memory = engine.memory(user, space=ctx.obj.space)
-            done = {f"{memory.scope.owner.space}/{user}": memory.reindex(progress)}
+            done = {memory.scope.owner: memory.reindex(progress)}
     total = sum(done.values())
-    out.value({"users": done, "entries": total}, (Text(one_line(f"{name}: {count:,} entries")) for name, count in done.items()))
+    users = [{"space": owner.space, "user": owner.user, "entries": count} for owner, count in done.items()]
+    lines = (Text(one_line(f"{owner.space}/{owner.user}: {count:,} entries")) for owner, count in done.items())
+    out.value({"users": users, "entries": total}, lines)
     if everybody and not out.as_json:
         out.note(f"{total:,} entries of {len(done):,} users")
 

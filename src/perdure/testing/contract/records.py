@@ -111,7 +111,7 @@ class RecordContract:
         assert (len(journal(store)), find(store, "k") is not None) == (1, True)
 
     def test_kinds_do_not_see_each_other(self, store: Store) -> None:
-        for kind in ("memory", "statement", "entity", "todo", "task", "suggestion", "rejection"):
+        for kind in ("memory", "statement", "entity", "todo", "task", "suggestion", "rejection", "instruction"):
             put(store, "k", {"kind": kind}, [("color", "red")], kind=kind)
         assert store.read(ANA, lambda view: view.records.find("todo", "k")).body == {"kind": "todo"}  # type: ignore[union-attr]
         assert store.read(ANA, lambda view: view.records.count("todo", ("color", "red"))) == 1
