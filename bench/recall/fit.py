@@ -1,4 +1,4 @@
-"""Sets the weights of recall on LongMemEval alone (MIT), and says how much of it is luck.
+"""Checks the weights of recall on LongMemEval alone (MIT), and says what fitting is worth on questions not seen.
 
     PERDURE_BENCH_DATA=…/recall python bench/recall/fit.py
 

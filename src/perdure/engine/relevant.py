@@ -127,14 +127,17 @@ def found_block(cards: Sequence[Card], hits: Sequence[Hit], tokens_max: int, cou
 
 
 def _found(cards: Sequence[str], chosen: Sequence[_Shown], count: Count) -> Block:
-    parts = list(cards)
+    # What is known comes first, the newest on top: of two that clash, that is the one which holds.
+    known = sorted((one for one in chosen if one.hit.kind == "memory"), key=lambda one: one.hit.at, reverse=True)
+    parts = [*cards, *map(_line, known)]
     day: tuple[str, str] | None = None
-    for one in sorted(chosen, key=lambda one: (one.hit.at, one.hit.seq or 0)):
+    said = (one for one in chosen if one.hit.kind != "memory")
+    for one in sorted(said, key=lambda one: (one.hit.at, one.hit.seq or 0)):
         if _day(one.hit) != day:
             day = _day(one.hit)
             parts.append(_heading(one.hit))
         parts.append(_line(one))
-    source = f"{len(cards)} entity cards, {len(chosen)} entries of the memory that fit the goal; oldest first"
+    source = f"{len(cards)} entity cards, {len(chosen)} entries of the memory that fit the goal, what was said oldest first"
     return counted(Block("memories", "What is remembered about this", source, "\n".join(parts), 0, volatile=True), count)
 
 

@@ -5,7 +5,7 @@ Whoever changes something that can be found calls one of these. What they do is 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -30,7 +30,7 @@ from perdure.engine.entries import (
     words_of,
 )
 from perdure.engine.indexing import short
-from perdure.ports.store import Tx
+from perdure.ports.store import Tx, View
 
 ZONE = "UTC"
 """What times of day in records and digests mean: they were put into words by us."""
@@ -78,9 +78,11 @@ def enter_digests(tx: Tx, address: Address, session_number: int, kind: DigestKin
         tx.index.remove("digest", [digest_ref(gone)], now=now)
         return
     tx.index.put([digest_entry(newest, ZONE)], now=now)
-    if kind == "fold":
-        told = tx.conversation.list_digests(address, session_number, kind, limit=FOLDS_MAX)
-        tx.index.put([entry for fold in reversed(told) if not fold.undone for entry in lesson_entries(fold, ZONE)], now=now)
+    if kind == "fold" and newest.lessons:
+        # A lesson is dated by when it was first drawn: one that is known already stays as it is.
+        drawn = {entry.ref: entry for entry in lesson_entries(newest, ZONE)}
+        known = tx.index.find_entries("lesson", list(drawn))
+        tx.index.put([entry for ref, entry in drawn.items() if ref not in known], now=now)
 
 
 def leave_digests(tx: Tx, digests: Sequence[Digest], *, now: datetime) -> None:
@@ -88,18 +90,38 @@ def leave_digests(tx: Tx, digests: Sequence[Digest], *, now: datetime) -> None:
     gone = {entry.ref for digest in digests for entry in lesson_entries(digest, ZONE)}
     if gone:
         # Others may teach the same: each agent has a lesson once.
-        agents = {digest.address.agent for digest in digests}
-        tx.index.remove("lesson", sorted(gone - {entry.ref for entry in _lessons_of(tx, agents)}), now=now)
+        left = {entry.ref: entry for agent in {digest.address.agent for digest in digests} for entry in _lessons(tx, agent)}
+        tx.index.remove("lesson", sorted(gone - left.keys()), now=now)
+        tx.index.put([left[ref] for ref in sorted(gone & left.keys())], now=now)
     for address, number, kind in dict.fromkeys((one.address, one.session_number, one.kind) for one in digests):
         enter_digests(tx, address, number, kind, now=now)
 
 
-def _lessons_of(tx: Tx, agents: Collection[str]) -> Iterator[NewEntry]:
-    addresses = {session.address for session in tx.list_sessions(None, limit=SESSIONS_MAX) if session.address.agent in agents}
-    for address in addresses:
-        for fold in tx.conversation.list_digests(address, None, "fold", limit=FOLDS_MAX):
-            if not fold.undone:
-                yield from lesson_entries(fold, ZONE)
+def enter_lessons(tx: Tx, *, now: datetime) -> int:
+    """Take in all lessons that folds have drawn; how many there are."""
+    agents = sorted({session.address.agent for session in tx.list_sessions(None, limit=SESSIONS_MAX)})
+    entries = [entry for agent in agents for entry in _lessons(tx, agent)]
+    tx.index.put(entries, now=now)
+    return len(entries)
+
+
+def _lessons(tx: Tx, agent: str) -> list[NewEntry]:
+    """An agent's lessons, each as the first fold that drew it has it."""
+    folds = folds_of(tx, agent)
+    return list({entry.ref: entry for fold in reversed(folds) for entry in lesson_entries(fold, ZONE)}.values())
+
+
+def folds_of(view: View, agent: str) -> list[Digest]:
+    """The folds of all conversations of an agent, the oldest first."""
+    places = {session.address for session in view.list_sessions(None, limit=SESSIONS_MAX)}
+    found = [
+        fold
+        for address in places
+        if address.agent == agent
+        for fold in view.conversation.list_digests(address, None, "fold", limit=FOLDS_MAX)
+        if not fold.undone
+    ]
+    return sorted(found, key=lambda fold: (fold.made_at, fold.address.channel, fold.session_number, fold.version))
 
 
 def enter_messages(tx: Tx, messages: Iterable[Message], zone: str, *, now: datetime) -> None:

@@ -16,11 +16,10 @@ from perdure.domain.state import Revision
 from perdure.domain.things import Todo, from_body
 from perdure.engine.entries import digest_parts, lesson_ref, series_text, speaker_in, state_text
 from perdure.ports.store import View
+from perdure.services.entering import folds_of
 
 Name = tuple[str, str]
 """Kind and id of something that was found."""
-LESSON_DIGESTS_MAX = 200
-SESSIONS_MAX = 1_000
 NO_TRACE = Trace({}, 0.0, 0.0)
 
 
@@ -114,34 +113,24 @@ def _digests(view: View, refs: Sequence[str], _now: datetime) -> list[Hit]:
     return hits
 
 
-def lessons_of(view: View, agent: str) -> dict[str, str]:
-    """The lessons that folds have drawn for an agent, by their id, the oldest first."""
-    found: dict[str, tuple[datetime, str]] = {}
-    for address in {one.address for one in view.conversation.sessions_by_activity("", limit=SESSIONS_MAX)}:
-        if address.agent == agent:
-            for fold in view.conversation.list_digests(address, None, "fold", limit=LESSON_DIGESTS_MAX):
-                if not fold.undone:
-                    found |= {lesson_ref(agent, text): (fold.made_at, text) for text in fold.lessons if text}
-    return {ref: text for ref, (_, text) in sorted(found.items(), key=lambda one: (one[1][0], one[0]))}
+def lessons_of(view: View, agent: str) -> dict[str, Hit]:
+    """The lessons that folds have drawn for an agent, by their id, the oldest first; each as it was drawn first."""
+    found: dict[str, Hit] = {}
+    for fold in folds_of(view, agent):
+        for text in fold.lessons:
+            ref = lesson_ref(agent, text)
+            if text and ref not in found:
+                found[ref] = Hit(
+                    "lesson", ref, text, fold.made_at, 0.0, NO_TRACE, speaker=fold.summariser, address=fold.address,
+                    trust="agent",
+                )  # fmt: skip
+    return found
 
 
 def _lessons(view: View, refs: Sequence[str], _now: datetime) -> list[Hit]:
     """They stand in the folds that drew them."""
-    wanted, hits = set(refs), []
-    agents = {ref.split("\x1f")[0] for ref in refs}
-    places = {one.address for one in view.conversation.sessions_by_activity("", limit=SESSIONS_MAX)}
-    for address in (place for place in places if place.agent in agents):
-        for digest in view.conversation.list_digests(address, None, "fold", limit=LESSON_DIGESTS_MAX):
-            for text in digest.lessons:
-                ref = lesson_ref(address.agent, text)
-                if ref in wanted:
-                    wanted.discard(ref)
-                    told = Hit(
-                        "lesson", ref, text, digest.made_at, 0.0, NO_TRACE, speaker=digest.summariser, address=address,
-                        trust="agent",
-                    )  # fmt: skip
-                    hits.append(told)
-    return hits
+    held = {ref: hit for agent in {ref.split("\x1f")[0] for ref in refs} for ref, hit in lessons_of(view, agent).items()}
+    return [held[ref] for ref in refs if ref in held]
 
 
 def _state(view: View, refs: Sequence[str], now: datetime) -> list[Hit]:

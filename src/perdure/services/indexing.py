@@ -23,7 +23,7 @@ from perdure.ports.embedding import Embedder
 from perdure.ports.index import IndexHead, IndexRow, Pack
 from perdure.ports.store import Progress, Store, Tx, View
 from perdure.services.embedders import embedder_id
-from perdure.services.entering import ENTRY_OF, ZONE, enter_digests, enter_record, entry_of
+from perdure.services.entering import ENTRY_OF, ZONE, enter_digests, enter_lessons, enter_record, entry_of
 from perdure.services.found import Name, read_found
 
 EMBED_BATCH = 256
@@ -136,6 +136,7 @@ class Indexing:
                 self.store.write(owner, lambda tx: _enter_records(tx, kind, keys, now))  # noqa: B023
                 before = keys[-1]
                 yield len(keys)
+        yield self.store.write(owner, lambda tx: enter_lessons(tx, now=now))
         yield self.store.write(owner, lambda tx: _enter_data(tx, now))
 
     def _enter_messages(self, owner: Owner, session: Session) -> Iterator[int]:
@@ -199,8 +200,12 @@ def _keep(tx: Tx, name: str, vectors: Sequence[tuple[int, bytes]], seen: IndexHe
     if head.incarnation != seen.incarnation or _upto(head, name) >= last:
         return  # erased meanwhile, or another worker was faster
     tx.index.put_vectors(name, vectors)
+    if head.coming not in ("", name):
+        tx.index.remove_vectors(head.coming)  # given up before it was complete
     if head.embedder in ("", name):
-        tx.index.put_head(replace(head, embedder=name, vectored=last))
+        if not head.embedder:
+            tx.index.remove_packs()  # they were made without vectors
+        tx.index.put_head(replace(head, embedder=name, vectored=last, coming="", coming_upto=0))
     else:
         tx.index.put_head(replace(head, coming=name, coming_upto=last))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from perdure.domain.memories import to_memory, to_statement
+from perdure.domain.memories import Statement, to_memory, to_statement
 from perdure.domain.recall import Hit, Recall, RecallQuery, SeriesGap
 from perdure.domain.records import RecordQuery
 from perdure.domain.scope import Scope
@@ -30,7 +30,8 @@ DUE_WITHIN = timedelta(days=1)
 TODOS_MAX = 20
 INSTRUCTIONS_MAX = 50
 LESSONS_MAX = 200
-FACTS_PER_ENTITY_MAX = 200
+FACTS_PER_PAGE, FACT_PAGES_MAX = 200, 25
+PINNED_IMPORTANCE = 3
 SHARES = {"foundation": 0.15, "instructions": 0.1, "lessons": 0.1, "todos": 0.08, "series": 0.08}
 
 
@@ -57,13 +58,9 @@ class Knowing:
             left_out=overflow,
         )  # fmt: skip
         told |= {source for line in foundation.lines for source in line.sources}
-        lists = (
-            foundation,
-            self._instructions(scope),
-            self._lessons(scope, answer),
-            self._todos(scope, now),
-            _coverage(answer),
-        )
+        due = self._todos(scope, now)
+        told |= {source for line in due.lines for source in line.sources}
+        lists = (foundation, self._instructions(scope), self._lessons(scope, answer), due, _coverage(answer))
         left = tuple(hit for hit in hits if hit.id not in told)
         return Known(tuple(one for one in lists if one.lines or one.left_out), cards, left, sought=answer is not None), answer
 
@@ -85,8 +82,9 @@ class Knowing:
     def _lessons(self, scope: Scope, answer: Recall | None) -> Listed:
         """All of them while they fit; else those that fit the goal best (X-35)."""
         fitting = {} if answer is None else {hit.id: hit.score for hit in answer.hits if hit.kind == "lesson"}
-        held = self.store.read(scope.owner, lambda view: list(lessons_of(view, scope.address.agent).items()))
-        lines = [Line(f"- {text}", (ref,), fitting.get(ref, 0.0)) for ref, text in held[-LESSONS_MAX:]]
+        held = self.store.read(scope.owner, lambda view: lessons_of(view, scope.address.agent))
+        newest = list(held.values())[-LESSONS_MAX:]
+        lines = [Line(f"- {hit.text}", (hit.id,), fitting.get(hit.id, 0.0)) for hit in newest]
         title = "Lessons learned"
         return Listed("lessons", title, "drawn from earlier conversations", tuple(lines), SHARES["lessons"])
 
@@ -113,20 +111,28 @@ def _pinned(pinned: Sequence[Recalled], told: set[str]) -> Iterable[Line]:
 
 
 def _facts(view: View, entities: Sequence[str], agent: str, now: datetime) -> Iterable[Fact]:
-    seen: set[str] = set()
+    """What holds now of the entities, as far as the agent may see it; of each the newest."""
+    seen: dict[str, Statement] = {}
     for ref in entities:
-        for record in view.records.list_(RecordQuery("statement", FACTS_PER_ENTITY_MAX, ("entity", short(ref)))):
-            statement = to_statement(record.body)
-            if statement.id in seen or not statement.holds_at(now) or statement.visible_to not in (None, agent):
-                continue
-            seen.add(statement.id)
-            held = view.records.find("memory", statement.memory)
-            memory = None if held is None else to_memory(held.body)
-            if memory is not None and memory.status == "ACTIVE":
-                yield Fact(
-                    statement.id, statement.content, statement.entities, max(memory.importance, statement.importance),
-                    memory.pinned, memory.created_at,
-                )  # fmt: skip
+        held = 0
+        before: str | None = None
+        for _ in range(FACT_PAGES_MAX):
+            page = view.records.list_(RecordQuery("statement", FACTS_PER_PAGE, ("entity", short(ref)), before))
+            found = [to_statement(record.body) for record in page]
+            current = [one for one in found if one.holds_at(now) and one.visible_to in (None, agent)]
+            seen |= {one.id: one for one in current}
+            held += len(current)
+            if len(page) < FACTS_PER_PAGE or held >= FACTS_PER_PAGE:
+                break
+            before = page[-1].key
+    memories = {one.key: to_memory(one.body) for one in view.records.find_many("memory", [one.memory for one in seen.values()])}
+    # Who pins while telling pins that fact; who pins a memory later pins all of it.
+    told_pinned = {one.memory for one in seen.values() if one.importance == PINNED_IMPORTANCE}
+    for one in seen.values():
+        memory = memories.get(one.memory)
+        if memory is not None and memory.status == "ACTIVE":
+            pinned = memory.pinned and (one.importance == PINNED_IMPORTANCE or one.memory not in told_pinned)
+            yield Fact(one.id, one.content, one.entities, one.importance, pinned, one.recorded_at)
 
 
 def _todo_line(todo: Todo, now: datetime) -> str:

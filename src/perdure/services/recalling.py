@@ -26,9 +26,11 @@ from perdure.domain.recall import (
     Uncovered,
     Understood,
 )
+from perdure.domain.records import RecordQuery
 from perdure.domain.scope import Address, Scope, SessionId
 from perdure.domain.spans import Span
 from perdure.domain.text import utf8_size
+from perdure.domain.things import Suggestion, from_body
 from perdure.domain.times import check_instant, from_us, to_us
 from perdure.engine.blending import frequencies
 from perdure.engine.entries import agent_hash, entity_hash, session_hash, speaker_in
@@ -56,6 +58,7 @@ CANDIDATES_MIN = 50
 SPARE = 5
 LAST_US = to_us(datetime.max.replace(tzinfo=UTC))
 NEIGHBOURS_MAX = 10
+SUGGESTIONS_MAX = 1_000
 ALIAS_NEARNESS = 0.9
 """How near the other names of an entity are to the one in the question."""
 SESSIONS_MAX = 10_000
@@ -83,8 +86,10 @@ class Recalling:
         head, named, speakers = self.store.read(scope.owner, lambda view: self._prepared(view, scope, wanted))
         asked = self._understood(wanted, named, speakers, now)
         vector, degraded = self._embedded(head, asked)
-        given = _Given(wanted, asked, named, vector, now)
+        given = _Given(wanted, asked, named, vector, head.embedder, now)
         found = self.store.read(scope.owner, lambda view: self._found(view, scope, given))
+        if vector is not None and found.head.embedder != head.embedder:
+            degraded = "meaning is not compared: the embedder has just changed; ask again"
         hits, trouble = self._reranked(wanted.text, found.hits)
         kept, cut = _within_budget(hits[: wanted.limit], wanted.budget_tokens)
         span = wanted.time_range or asked.time_range
@@ -169,7 +174,9 @@ class Recalling:
         held = self.shelves.current(view, scope.owner)
         shelf = held.stack.shelf
         mask = allowed(held.stack, _filter(view, scope, given))
-        ranking = rank(shelf, given.asked, mask, given.vector, limit=self._candidates(query.limit))
+        # Vectors of two embedders are never compared.
+        vector = given.vector if held.head.embedder == given.embedder else None
+        ranking = rank(shelf, given.asked, mask, vector, limit=self._candidates(query.limit))
         names = [(_kind(shelf.kind[item]), held.stack.ref_of(int(item))) for item in ranking.items]
         found = read_found(view, names, now=now)
         why = reasons(shelf, given.asked, ranking)
@@ -178,7 +185,8 @@ class Recalling:
             for place, name in enumerate(names)
             if name in found
         ]
-        ordered = self._ordered(_collapsed(hits), now)[: query.limit if self.reranker is None else CANDIDATES_MIN]
+        ordered = _newest_first(view, self._ordered(_collapsed(hits), now))
+        ordered = ordered[: query.limit if self.reranker is None else CANDIDATES_MIN]
         priced = [replace(hit, tokens=hit.tokens or self.count(hit.text)) for hit in ordered]
         if query.neighbours:
             priced = [_with_neighbours(view, hit, query.neighbours) for hit in priced]
@@ -242,6 +250,8 @@ class _Given:
     asked: Asked
     named: Named
     vector: Floats | None
+    embedder: str
+    """Whose vector it is."""
     now: datetime
 
 
@@ -311,6 +321,25 @@ def _collapsed(hits: Sequence[Hit]) -> list[Hit]:
         for one in ids:
             by_message.setdefault(one, place)
     return kept
+
+
+def _newest_first(view: View, hits: list[Hit]) -> list[Hit]:
+    """Of statements that were flagged as clashing, the newer one stands before the older one (X-46)."""
+    places = {hit.id: place for place, hit in enumerate(hits) if hit.kind == "memory"}
+    if len(places) < 2:
+        return hits
+    ordered = list(hits)
+    for record in view.records.list_(RecordQuery("suggestion", SUGGESTIONS_MAX, ("state", "open"))):
+        clash = from_body(Suggestion, record.body)
+        pair = sorted(places[one] for one in clash.subjects if one in places) if clash.what == "contradiction" else []
+        if len(pair) == 2 and ordered[pair[0]].at < ordered[pair[1]].at:
+            first, second = pair
+            why = "newer than one that it clashes with"
+            newer, older = ordered[second], ordered[first]
+            ordered[first] = replace(newer, score=older.score, trace=replace(newer.trace, why=(*newer.trace.why, why)))
+            ordered[second] = replace(older, score=newer.score)
+            places[newer.id], places[older.id] = first, second
+    return ordered
 
 
 def _within_budget(hits: Sequence[Hit], budget: int | None) -> tuple[list[Hit], int]:
