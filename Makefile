@@ -19,13 +19,13 @@ check: $(VENV)/.test-installed lint  ## The fast lane: format, lint, types, laye
 
 .PHONY: lint
 lint: $(VENV)/.test-installed
-	$(BIN)/ruff format --check src tests bench examples conftest.py
-	$(BIN)/ruff check src tests bench examples conftest.py
+	$(BIN)/ruff format --check src tests bench examples tools conftest.py
+	$(BIN)/ruff check src tests bench examples tools conftest.py
 	$(BIN)/mypy
 
 format: $(VENV)/.test-installed
-	$(BIN)/ruff format src tests bench examples conftest.py
-	$(BIN)/ruff check --fix src tests bench examples conftest.py
+	$(BIN)/ruff format src tests bench examples tools conftest.py
+	$(BIN)/ruff check --fix src tests bench examples tools conftest.py
 
 bench: $(VENV)/.bench-installed  ## Measure speed beside the peers and the limit of the disk, and how well things are learned.
 	$(BIN)/python bench/append.py
@@ -34,6 +34,7 @@ bench: $(VENV)/.bench-installed  ## Measure speed beside the peers and the limit
 	$(BIN)/python bench/knowledge/extraction.py
 	$(BIN)/python bench/knowledge/updates.py
 	$(BIN)/python bench/knowledge/names.py
+	$(BIN)/python bench/recall_speed.py
 	$(BIN)/python bench/knowledge/instructions.py
 
 clean:

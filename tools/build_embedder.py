@@ -27,11 +27,11 @@ from pathlib import Path
 os.environ.update(OPENBLAS_CORETYPE="Haswell", OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
 os.environ["NPY_DISABLE_CPU_FEATURES"] = "X86_V4 AVX512_ICL AVX512_SPR"
 
-import minilm
 import numpy as np
-import wordnet
 from numpy.typing import NDArray
 
+import minilm
+import wordnet
 from perdure.adapters.embedding.static import table_bytes
 from perdure.adapters.embedding.wordpiece import WordPiece
 

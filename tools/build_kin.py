@@ -1,6 +1,6 @@
 """Makes `kin_table.bin` from the embedder's table: for each whole word those nearest to it, of other stems than its own.
 
-    python tools/build_kin.py            writes src/perdure/adapters/embedding/kin_table.bin
+python tools/build_kin.py            writes src/perdure/adapters/embedding/kin_table.bin
 """
 
 from __future__ import annotations

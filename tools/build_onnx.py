@@ -17,8 +17,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from minilm import CLS, GET_IT, HEADS, NORM_EPS, SEP, Floats, MiniLM, Source, layer_count, load
 from numpy.typing import NDArray
+
+from minilm import CLS, GET_IT, HEADS, NORM_EPS, SEP, Floats, MiniLM, Source, layer_count, load
 
 NAME = "all-MiniLM-L6-v2-int8"
 TOKENS_MAX = 256

@@ -56,7 +56,6 @@ class Engine:
         found = self.memory.memory(haystack).recall(question, limit=k, **fields)
         return [one for hit in found.hits for one in hit.sources]
 
-
     def context(self, haystack: str, question: str, budget: int, asked_at: str) -> set[str]:
         """The messages that stand whole in the context for a question."""
         self._stand_at(moment(asked_at) or self._end[haystack])

@@ -523,7 +523,8 @@ def test_every_command_has_a_json_test_and_explains_itself_with_an_example(cli: 
 
 
 @pytest.mark.parametrize(
-    "command", ["memory list", "memory rejections", "entity list", "entity suggestions", "todo list", "task list", "instruction list"]
+    "command",
+    ["memory list", "memory rejections", "entity list", "entity suggestions", "todo list", "task list", "instruction list"],
 )
 def test_what_is_empty_says_so_on_stderr(cli: Cli, command: str) -> None:
     done = cli.run(*command.split())

@@ -496,7 +496,10 @@ def test_the_index_of_a_user_is_made_anew(cli: Cli) -> None:
     assert re.fullmatch(r"default/ana: \d+ entries\n", done.stdout)
     told = cli.json("reindex")
     assert told["users"] == [{"space": "default", "user": "ana", "entries": told["entries"]}]
-    assert cli.json("reindex", who=("--user", "ana", "--space", "other")) == {"users": [{"space": "other", "user": "ana", "entries": 0}], "entries": 0}
+    assert cli.json("reindex", who=("--user", "ana", "--space", "other")) == {
+        "users": [{"space": "other", "user": "ana", "entries": 0}],
+        "entries": 0,
+    }
     assert [hit["id"] for hit in cli.json("recall", "zebra")["hits"]] == [hit["id"] for hit in before["hits"]]
     assert cli.engine.verify().clean
 

@@ -108,7 +108,10 @@ def speaker(shelf: Shelf, asked: Asked) -> Flags:
 
 def machine(shelf: Shelf) -> Flags:
     """Whether an item was said by a machine: long, full of words, and seldom what a person asks to be reminded of."""
-    return np.isin(shelf.role, (Voice.ASSISTANT, Voice.TOOL, Voice.SYSTEM))
+    return _MACHINES[shelf.role]
+
+
+_MACHINES: Flags = np.isin(np.arange(256), (Voice.ASSISTANT, Voice.TOOL, Voice.SYSTEM))
 
 
 def _best_passage(shelf: Shelf, score: Floats) -> Floats:

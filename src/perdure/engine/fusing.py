@@ -69,6 +69,11 @@ class Ranking:
     arms: Mapping[str, tuple[Floats, Floats]]
     """For each arm what it measured, and what that added to the score: the additions sum up to it."""
 
+    def first(self, count: int) -> Ranking:
+        """The best of it."""
+        shorter = {name: (raw[:count], added[:count]) for name, (raw, added) in self.arms.items()}
+        return Ranking(self.items[:count], self.scores[:count], shorter)
+
 
 def rank(shelf: Shelf, asked: Asked, allowed: Flags, vector: Floats | None, *, limit: int) -> Ranking:
     """The best `limit` of the allowed items, by score, then newest first. Items that nothing speaks for are left out.

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 QUERY_BYTES_MAX = 100_000
 CANDIDATES_MIN = 50
 """So many of the best are ordered anew by the blend or a reranker, whatever the limit."""
-SPARE = 5
+SPARE, FEW = 5, 3
 LAST_US = to_us(datetime.max.replace(tzinfo=UTC))
 NEIGHBOURS_MAX = 10
 SUGGESTIONS_MAX = 1_000
@@ -177,15 +177,24 @@ class Recalling:
         # Vectors of two embedders are never compared.
         vector = given.vector if held.head.embedder == given.embedder else None
         ranking = rank(shelf, given.asked, mask, vector, limit=self._candidates(query.limit))
-        names = [(_kind(shelf.kind[item]), held.stack.ref_of(int(item))) for item in ranking.items]
-        found = read_found(view, names, now=now)
-        why = reasons(shelf, given.asked, ranking)
-        hits = [
-            replace(found[name], score=float(ranking.scores[place]), trace=_trace(ranking, place, why[place]))
-            for place, name in enumerate(names)
-            if name in found
-        ]
-        ordered = _newest_first(view, self._ordered(_collapsed(hits), now))
+        # Doubles collapse, so more may be needed than are wanted; mostly a few more are enough.
+        enough = len(ranking.items) if self._looks_again else query.limit + FEW
+        while True:
+            best = ranking.first(enough)
+            names = [(_kind(shelf.kind[item]), held.stack.ref_of(int(item))) for item in best.items]
+            found = read_found(view, names, now=now)
+            why = reasons(shelf, given.asked, best)
+            hits = _collapsed(
+                [
+                    replace(found[name], score=float(best.scores[place]), trace=_trace(best, place, why[place]))
+                    for place, name in enumerate(names)
+                    if name in found
+                ]
+            )
+            if len(hits) >= query.limit or enough >= len(ranking.items):
+                break
+            enough = len(ranking.items)
+        ordered = _newest_first(view, self._ordered(hits, now))
         ordered = ordered[: query.limit if self.reranker is None else CANDIDATES_MIN]
         priced = [replace(hit, tokens=hit.tokens or self.count(hit.text)) for hit in ordered]
         if query.neighbours:
@@ -195,8 +204,11 @@ class Recalling:
 
     def _candidates(self, limit: int) -> int:
         """How many are read: more than are wanted, because doubles collapse; and all that the blend orders anew."""
-        looks_again = self.blend is not None or self.reranker is not None
-        return max(CANDIDATES_MIN, limit) if looks_again else 2 * limit + SPARE
+        return max(CANDIDATES_MIN, limit) if self._looks_again else 2 * limit + SPARE
+
+    @property
+    def _looks_again(self) -> bool:
+        return self.blend is not None or self.reranker is not None
 
     def _ordered(self, hits: list[Hit], now: datetime) -> list[Hit]:
         """By relevance; with the entity pipeline, by its blend with recency and frequency."""
