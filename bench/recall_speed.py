@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import gc
 import itertools
 import json
 import os
@@ -18,7 +17,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,21 +27,23 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import machine
 from machine import Interval
 from recall import peers
+from recall.lines import Line, in_rounds, show_times
 from recall.peers import Brute, Contender, LangGraphPostgres, LangGraphSqlite, Mem0, Perdure, PlainReads
 from recall.talk import Crowd, Question, Talk
 
 K = 10
 FOUND_LEAST, PROBES = 0.9, 20
 ONE, CROWD, TENANTS, FIRST, INGEST = "search, one user", "search, of many", "search, of 1,000", "first search", "ingest"
-ALL_JOBS = "perdure, all jobs"
+ALL_JOBS, AFTER = "perdure, all jobs", "perdure, after append"
 TASKS = (ONE, CROWD, TENANTS, FIRST, INGEST)
-EXPLAINED = f"""search: the best {K} of one user's memories; size: how many that user has. of many: 100 users, another one with
-every question. of 1,000: users at random; alone: a store with that user only; cold: the first question about a user since
-the store was opened. first search: in a fresh process, opening included, imports not; disk: the file's pages were dropped
-from the system's cache before. ingest: from the texts until they can be found by words and meaning, synced; size: messages
-per call. all jobs: and learned from (facts, summaries). rows by key: the rows that perdure found, read from its file with
-nothing around them: the limit. Ratios are of medians. CPU: what a call took of a processor in this process, threads included;
-on a busy machine that is what a quiet one would show, but for what waits for a disk or a server."""
+EXPLAINED = f"""search: the best {K} of one user's memories; size: how many that user has. after append: when a message was just
+appended, as in a conversation. of many: 100 users, another one with every question. of 1,000: users at random; alone: a store
+with that user only; cold: the first question about a user since the store was opened. first search: in a fresh process,
+opening included, imports not; disk: the file's pages were dropped from the system's cache before. ingest: from the texts
+until they can be found by words and meaning, synced; size: messages per call. all jobs: and learned from (facts, summaries).
+rows by key: the rows that perdure found, read from its file with nothing around them: the limit. Ratios are of medians. CPU:
+what a call took of a processor in this process, threads included; on a busy machine that is what a quiet one would show, but
+for what waits for a disk or a server."""
 
 Say = Callable[[str], None]
 
@@ -68,86 +68,7 @@ class Sizes(NamedTuple):
 
 WHOLE, QUICK = Sizes(10_000, 100_000, 100, 1_000, 1_000, 2_000, 10, 7), Sizes(1_000, 3_000, 10, 20, 200, 500, 3, 3)
 # Questions per round, and messages taken in and learned from; those that are slow get fewer.
-ASKED, ASKED_SLOW, TAKEN_SLOW, LEARNED = 40, 6, 20, 200
-
-
-@dataclass
-class Line:
-    """One thing measured: what is done, by whom, with which size, at most how often per round."""
-
-    task: str
-    who: str
-    size: int
-    call: Callable[[Any], Any]
-    most: int = ASKED
-    samples: list[machine.Sample] = field(default_factory=list)
-    cpu_s: list[list[float]] = field(default_factory=list)
-    """What this process took of a processor for each call: on a busy machine, less than the call lasted."""
-
-    def run(self, items: Sequence[Any]) -> None:
-        cpu_s: list[float] = []
-
-        def call(item: Any) -> None:
-            started = time.process_time()
-            self.call(item)
-            cpu_s.append(time.process_time() - started)
-
-        gc.collect()
-        self.samples.append(machine.in_turn(call, items[: self.most]))
-        self.cpu_s.append(cpu_s)
-
-    def calls_s(self, rounds: Iterable[int]) -> list[float]:
-        return [call_s for number in rounds for call_s in self.samples[number].calls_s]
-
-    def ms(self, share: float, rounds: Iterable[int]) -> float:
-        return machine.percentile(self.calls_s(rounds), share) * 1e3
-
-    def within_ms(self, share: float) -> Interval:
-        """How long the fastest `share` of the calls took at most."""
-        return machine.resampled(lambda rounds: self.ms(share, rounds), len(self.samples))
-
-    def cpu_ms(self) -> Interval:
-        """The median of what a call took of a processor."""
-        return machine.resampled(self._cpu_ms, len(self.samples))
-
-    def cpu_over(self, other: Line) -> Interval:
-        return machine.resampled(lambda rounds: self._cpu_ms(rounds) / other._cpu_ms(rounds), len(self.samples))
-
-    def _cpu_ms(self, rounds: Iterable[int]) -> float:
-        return machine.percentile([one for number in rounds for one in self.cpu_s[number]], 0.5) * 1e3
-
-    def over(self, other: Line) -> Interval:
-        """How many times the other's median this one's is, in the same rounds."""
-        return machine.resampled(lambda rounds: self.ms(0.5, rounds) / other.ms(0.5, rounds), len(self.samples))
-
-    def per_s(self) -> Interval:
-        return machine.resampled(self._rate, len(self.samples))
-
-    def rate_over(self, other: Line) -> Interval:
-        return machine.resampled(lambda rounds: self._rate(rounds) / other._rate(rounds), len(self.samples))
-
-    def _rate(self, rounds: Sequence[int]) -> float:
-        calls_s = self.calls_s(rounds)
-        return self.size * len(calls_s) / sum(calls_s)
-
-    def row(self) -> dict[str, Any]:
-        whole = range(len(self.samples))
-        told = {"task": self.task, "size": self.size, "who": self.who, "calls": len(self.calls_s(whole))}
-        cpu_ms = self.cpu_ms().value if self.cpu_s else None
-        middle = asdict(self.within_ms(0.5))
-        return told | {"p50_ms": middle, "p95_ms": self.ms(0.95, whole), "p50_cpu_ms": cpu_ms}
-
-
-def in_rounds(lines: Sequence[Line], items: Sequence[Sequence[Any]]) -> None:
-    """All lines get the items of each round, in an order that changes; the first round only warms up."""
-    gc.collect()
-    # What the peers' packages leave in memory would make everybody's garbage collections slower.
-    gc.freeze()
-    for number, part in enumerate(items):
-        for line in random.Random(number).sample(lines, len(lines)):
-            line.run(part)
-    for line in lines:
-        del line.samples[0], line.cpu_s[0]
+ASKED, ASKED_SLOW, APPENDED, TAKEN_SLOW, LEARNED = 40, 6, 5, 20, 200
 
 
 class Run:
@@ -232,7 +153,7 @@ def race(
         call = partial(_search, store)
         lines.append(Line(task, store.name, crowd.each, call, ASKED_SLOW if kind in slow else ASKED))
     reads = run.plain(crowd, itertools.chain.from_iterable(asked))
-    lines.append(Line(task, reads.name, crowd.each, partial(_search, reads)))
+    lines.append(Line(task, reads.name, crowd.each, partial(_search, reads), ASKED))
     started = time.monotonic()
     in_rounds(lines, asked)
     reads.close()
@@ -244,6 +165,19 @@ def race(
 def _search(store: Contender, question: Question) -> None:
     if len(store.search(*question, K)) < K:
         raise SystemExit(f"FAILED: {store.name} found fewer than {K}")
+
+
+def after_append(run: Run, crowd: Crowd) -> None:
+    """How a conversation goes: a message is appended, which is not timed here, and then something is asked."""
+    ours: Perdure = run.store(Perdure, crowd)
+    memory = ours.engine.memory(crowd.users[0])
+    texts = iter(Talk(run.seed, "news").texts((run.sizes.rounds + 1) * APPENDED))
+    line = Line(ONE, AFTER, crowd.each, partial(_search, ours), before=lambda: memory.append("user", next(texts)))
+    in_rounds([line], machine.batches(crowd.questions((run.sizes.rounds + 1) * APPENDED), APPENDED))
+    ours.index()
+    run.lines.append(line)
+    run.aim(f"{crowd.each:,}: p50 ms, {AFTER}", line.within_ms(0.5))
+    run.aim(f"{crowd.each:,}: p50 ms of CPU, {AFTER}", line.cpu_ms())
 
 
 def told(run: Run, title: str, by: dict[str, Line], *, p50: float | None, p95: float | None, times: dict[str, float]) -> None:
@@ -262,6 +196,7 @@ def ten_thousand(run: Run) -> None:
     crowd = Crowd(run.seed, 1, run.sizes.one)
     by = race(run, ONE, crowd, [Perdure, Brute, *run.available], [Mem0])
     told(run, f"{crowd.each:,}", by, p50=3, p95=10, times={Mem0.name: 20, LangGraphSqlite.name: 10})
+    after_append(run, crowd)
     run.close(Brute, Mem0, LangGraphSqlite, LangGraphPostgres)
 
 
@@ -270,6 +205,7 @@ def hundred_thousand(run: Run) -> None:
     run.say("left out of the next: mem0 and LangGraph Postgres, which would take many minutes to fill")
     by = race(run, ONE, crowd, [Perdure, Brute, *_only(run, LangGraphSqlite)], [LangGraphSqlite])
     told(run, f"{crowd.each:,}", by, p50=None, p95=50, times={})
+    after_append(run, crowd)
     run.close(Brute, LangGraphSqlite)
 
 
@@ -436,15 +372,6 @@ PARTS: dict[str, Callable[[Run], None]] = {
 LARGE = ("1000x1k",)
 
 
-def show_times(rows: Sequence[dict[str, Any]]) -> None:
-    print(f"\n{'':18}{'size':>9}  {'':20}{'calls':>6}{'p50 ms':>10}   {'95 % interval':22}{'p95 ms':>10}{'CPU p50':>10}")
-    for row in sorted(rows, key=lambda row: (TASKS.index(row["task"]), row["size"])):
-        middle, cpu = row["p50_ms"], "" if row["p50_cpu_ms"] is None else f"{row['p50_cpu_ms']:,.2f}"
-        spread = f"{middle['low']:,.2f} to {middle['high']:,.2f}"
-        what = f"{row['task']:18}{row['size']:9,}  {row['who']:20}{row['calls']:6}"
-        print(f"{what}{middle['value']:10,.2f}   {spread:22}{row['p95_ms']:10,.2f}{cpu:>10}")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description="Recall: perdure, its peers and the limit, side by side.")
     parser.add_argument("--only", choices=PARTS, action="append", help="this part alone; may be given several times")
@@ -486,7 +413,7 @@ def main() -> None:
     if options.json:
         print(json.dumps(report, indent=2, ensure_ascii=False))
     else:
-        show_times(report["times"])
+        show_times(report["times"], TASKS)
         machine.show_figures(run.figures, limit="rows by key")
         print(f"\n{EXPLAINED}")
 

@@ -1,6 +1,6 @@
 """Evidence in context: for how many questions is all the evidence inside `context(question)` of a given size?
 
-    PERDURE_BENCH_DATA=DIR python bench/recall/context.py [locomo lme48 beam-100K] [--limit N]
+    PERDURE_BENCH_DATA=DIR python bench/recall/context.py [locomo lme48 beam-100K] [--limit N] [--category NAME]
 
 Beside it, of the same size by the same counter: the latest messages that fit, and the messages that plain BM25 finds.
 Evidence counts only where a message stands there whole. DIR is the folder that holds `recall/`; the loaders of the data are
@@ -70,7 +70,7 @@ def fitting(order: Sequence[int], tokens: Sequence[int], budget: int) -> set[int
     return kept
 
 
-def measure(name: str, haystacks: Sequence[Any], limit: int | None) -> None:
+def measure(name: str, haystacks: Sequence[Any], limit: int | None, category: str | None) -> None:
     found = {(kind, budget): [] for kind in ("perdure", "latest", "bm25") for budget in BUDGETS}
     for hay in haystacks:
         engine = Engine()
@@ -78,7 +78,7 @@ def measure(name: str, haystacks: Sequence[Any], limit: int | None) -> None:
         tokens = [estimate_tokens(unit.text) for unit in hay.units]
         plain = Bm25([f"{unit.speaker}: {unit.text}" for unit in hay.units])
         for question in hay.questions[:limit]:
-            if not question.gold:
+            if not question.gold or category not in (None, question.category):
                 continue
             gold = set(question.gold)
             allowed = [place for place, unit in enumerate(hay.units) if question.pool is None or unit.session in question.pool]
@@ -110,6 +110,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sets", nargs="*", default=["locomo", "lme-all", "beam-100K"])
     parser.add_argument("--limit", type=int, help="questions per conversation")
+    parser.add_argument("--category", help="only questions of this kind, such as BEAM's instruction_following")
     args = parser.parse_args()
     root = os.environ.get("PERDURE_BENCH_DATA")
     if not root:
@@ -119,7 +120,7 @@ def main() -> None:
     for name, value in facts(Path.cwd()).items():
         print(f"{name}: {value}")
     for name in args.sets:
-        measure(name, LOADERS[name](f"{root}/recall"), args.limit)
+        measure(name, LOADERS[name](f"{root}/recall"), args.limit, args.category)
 
 
 if __name__ == "__main__":

@@ -2,12 +2,14 @@
 
     python -m recall_bench locomo lme48 lme-all beam-100K --data DIR --engine engine:factory
 
+`engine:minilm` embeds with the model of the extra `local`, `engine:words_only` with none; all else are the defaults, too.
 Messages are appended with their session, time and speaker; all jobs run; a question is one call of `recall` at the moment
 it was asked. Hits that are not messages count as the messages they come from.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,6 +28,15 @@ LATER = datetime(2100, 1, 1, tzinfo=UTC)
 
 def factory() -> Engine:
     return Engine()
+
+
+def minilm() -> Engine:
+    """With the model in the folder `PERDURE_BENCH_MINILM`, which `tools/build_onnx.py` makes."""
+    return Engine(embedder=f"onnx:{os.environ['PERDURE_BENCH_MINILM']}")
+
+
+def words_only() -> Engine:
+    return Engine(embedder="none")
 
 
 class Engine:

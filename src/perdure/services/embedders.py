@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from perdure.domain.errors import InvalidInput
 from perdure.ports.embedding import Embedder
+
+if TYPE_CHECKING:
+    from perdure.ports.embedding import TextKind, Vectors
 
 BUILT_IN = "static"
 
@@ -14,6 +18,17 @@ BUILT_IN = "static"
 def embedder_id(embedder: Embedder) -> str:
     """What vectors are kept under: those of another version or size are others."""
     return f"{embedder.name}/{embedder.version}/{embedder.dims}"
+
+
+def embedded(embedder: Embedder, texts: Sequence[str], kind: TextKind) -> Vectors:
+    """One vector of the embedder's length per text. Whatever else it answers with is `InvalidInput`: it may be anybody's."""
+    import numpy as np
+
+    found = np.asarray(embedder.embed(texts, kind=kind), np.float32)
+    if found.shape != (len(texts), embedder.dims) or not np.isfinite(found).all():
+        told = f"{found.shape} numbers for {len(texts)} texts of {embedder.dims} each"
+        raise InvalidInput(f"embedder {embedder.name!r:.60} answered with {told}, or not with numbers; correct it")
+    return found
 
 
 class Embedders:

@@ -22,7 +22,7 @@ from perdure.ports.clock import Clock
 from perdure.ports.embedding import Embedder
 from perdure.ports.index import IndexHead, IndexRow, Pack
 from perdure.ports.store import Progress, Store, Tx, View
-from perdure.services.embedders import embedder_id
+from perdure.services.embedders import embedded, embedder_id
 from perdure.services.entering import ENTRY_OF, ZONE, enter_digests, enter_lessons, enter_record, entry_of
 from perdure.services.found import Name, read_found
 
@@ -191,7 +191,7 @@ def _embedded(embedder: Embedder, rows: Sequence[IndexRow], found: dict[Name, Hi
             texts += [held.text[start:end] for start, end in spans]
     if not texts:
         return []
-    vectors = embedder.embed(texts, kind="passage")
+    vectors = embedded(embedder, texts, "passage")
     return [(number, packed_vectors(vectors[start:end])) for number, start, end in places]
 
 

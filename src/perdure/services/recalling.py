@@ -38,12 +38,12 @@ from perdure.ports.clock import Clock
 from perdure.ports.index import IndexHead, index_job
 from perdure.ports.rerank import Reranker
 from perdure.ports.store import Store, View
-from perdure.services.embedders import Embedders
+from perdure.services.embedders import Embedders, embedded
 from perdure.services.found import read_found
 from perdure.services.knowledge import entity_names
 from perdure.services.naming import Named, names_in
 from perdure.services.series import SeriesService
-from perdure.services.shelves import Shelves, dims_of
+from perdure.services.shelves import Shelves
 from perdure.services.work import in_words
 
 if TYPE_CHECKING:
@@ -144,10 +144,7 @@ class Recalling:
             if embedder is None:
                 name = head.embedder.partition("/")[0]
                 return None, f"meaning is not compared: the vectors are of embedder {name!r:.60}, which is not in use here"
-            [vector] = embedder.embed([asked.meaning], kind="query")
-            if vector.shape != (dims_of(head.embedder),) or not bool((vector * 0 == 0).all()):
-                return None, "meaning is not compared: the embedder's answer is no vector of its length"
-            return vector, None
+            return embedded(embedder, [asked.meaning], "query")[0], None
         except Exception as error:  # noqa: BLE001 - the plugin edge: without its embedder, recall still answers by words
             return None, f"meaning is not compared: {in_words(error)}"
 

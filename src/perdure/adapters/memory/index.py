@@ -57,7 +57,8 @@ class MemoryIndex:
     def flush(self) -> datetime | None:
         """Carry out what is pending; the time of it, or None if that changed nothing."""
         pending, self._pending = self._pending, Pending()
-        held = {(kind, ref): number for kind, ref in pending.entries for number in self.find_entries(kind, [ref]).values()}
+        rows = self._held.tables["index_entries"].values() if pending.entries else ()
+        held = {(row[3], row[4]): row[2] for row in rows if (row[3], row[4]) in pending.entries}
         made = forms.planned(pending, held, self.head().last)
         if not made:
             return None

@@ -284,7 +284,9 @@ class MemoryStore:
             for held in self._owners.values():
                 for row in held.of("jobs"):
                     count, due = counts.get(row[4], (0, None))
-                    counts[row[4]] = (count + 1, row[6] if due is None else min(due, row[6]))
+                    # A job of the year 1970 was made by a restore: it is due at once, and never late.
+                    late = [one for one in (due, row[6]) if one]
+                    counts[row[4]] = (count + 1, min(late, default=None))
             return rows.to_queue_report([(state, *rest) for state, rest in counts.items()], now)
 
     def list_dead(self, *, limit: int) -> list[Job]:
