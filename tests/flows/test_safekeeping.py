@@ -14,7 +14,8 @@ import pytest
 
 import perdure
 from perdure import Conflict, Corrupt, InvalidInput, NotFound, ToolCall
-from perdure.engine import invariants
+from perdure.engine import index_invariants, invariants
+from perdure.engine.segments import segment_of, to_pack
 from perdure.ports.rows import TABLES
 
 
@@ -196,6 +197,12 @@ def test_the_default_schema_of_postgres_verifies(postgres_url: str) -> None:
             connection.execute(f'DROP SCHEMA "{schema}" CASCADE')
 
 
+def a_pack(first: int, last: int, *numbers: int) -> str:
+    """A pack that says it holds one run of entries, and holds others."""
+    body = to_pack(segment_of([(number, 0, "x", b"") for number in numbers])).hex()
+    return f"INSERT INTO index_packs SELECT space, user_id, {first}, {last}, embedder, x'{body}' FROM index_heads"
+
+
 BREAKAGES = {
     "messages of a session are numbered from 1 without holes": "DELETE FROM messages WHERE seq = 1 AND session_number = 1",
     "a session counts its messages": "UPDATE sessions SET messages = messages + 1",
@@ -238,6 +245,11 @@ BREAKAGES = {
         "INSERT INTO records SELECT space, user_id, kind, 'z', json_set(body, '$.id', 'z'), operation FROM records "
         "WHERE kind = 'statement'"
     ),
+    "vectors are made of entries that exist": "UPDATE index_heads SET vectored = 99",
+    "entries are numbered up to what the head says": "UPDATE index_heads SET last = 3, vectored = 3",
+    "a pack holds the entries that it says": a_pack(1, 3, 1, 2),
+    "what a pack holds is there, or something says that it is gone": a_pack(900, 901, 900, 901),
+    "everything held is indexed, and nothing else": "DELETE FROM index_entries WHERE kind = 'message' AND number = 1",
     "every row can be read": "UPDATE messages SET tool_calls = '[{]' WHERE tool_calls IS NOT NULL",
     "the schema is the expected one": "DROP INDEX jobs_open",
 }
@@ -262,6 +274,34 @@ OTHER_WAYS = [
     ("every row can be read", "UPDATE digests SET body = 'nope'"),
     ("every row can be read", "UPDATE digests SET body = '{}'"),
     ("every row can be read", "UPDATE agent_states SET rolling_error = 'nope'"),
+    ("vectors are made of entries that exist", "UPDATE index_heads SET coming = 'x/1/2', coming_upto = 99"),
+    (
+        "vectors are made of entries that exist",
+        "INSERT INTO index_vectors SELECT space, user_id, embedder, 99, x'00' FROM index_heads",
+    ),
+    ("everything held is indexed, and nothing else", "UPDATE index_entries SET ref = 'm9' WHERE ref = 'm1'"),
+    ("everything held is indexed, and nothing else", "UPDATE index_entries SET kind = 'todo' WHERE kind = 'memory'"),
+    (
+        "everything held is indexed, and nothing else",
+        "INSERT INTO index_entries SELECT space, user_id, 9000, kind, 'more', 0, body FROM index_entries WHERE number = 1",
+    ),
+    ("everything held is indexed, and nothing else", "DELETE FROM index_entries"),
+    (
+        "everything held is indexed, and nothing else",
+        "DELETE FROM index_entries; DELETE FROM index_vectors; DELETE FROM index_heads",
+    ),
+    ("entries are numbered up to what the head says", "DELETE FROM index_heads"),
+    ("every row can be read", "UPDATE index_entries SET body = substr(body, 1, 60) WHERE kind = 'message'"),
+    ("every row can be read", "UPDATE index_entries SET body = CAST(body || x'00' AS BLOB) WHERE kind = 'message'"),
+    ("every row can be read", "UPDATE index_entries SET body = CAST(x'63' || substr(body, 2) AS BLOB) WHERE kind = 'message'"),
+    (
+        "every row can be read",
+        "UPDATE index_entries SET body = CAST(substr(body, 1, 76) || x'ff000000' || substr(body, 81) AS BLOB) WHERE ref = 'm1'",
+    ),
+    ("every row can be read", "UPDATE index_entries SET replaces = 99 WHERE number = 1"),
+    ("every row can be read", "UPDATE index_vectors SET body = x'0011'"),
+    ("every row can be read", "INSERT INTO index_packs SELECT space, user_id, 1, 2, embedder, x'00' FROM index_heads"),
+    ("every row can be read", a_pack(1, 2, 1, 2).replace("6e756d626572", "6e756d626573")),
 ]
 
 
@@ -289,12 +329,13 @@ class TestVerify:
         assert law in {finding.law for finding in report.findings}
         assert not any(word in f"{finding}" for word in ("weather", "thanks") for finding in report.findings)
 
-    def test_every_law_of_conversations_has_a_test_that_breaks_it(self) -> None:
-        source = Path(invariants.__file__).read_text(encoding="utf-8")
+    @pytest.mark.parametrize(("module", "most"), [(invariants, 20), (index_invariants, 4)])
+    def test_every_law_of_conversations_and_of_the_index_has_a_test_that_breaks_it(self, module: Any, most: int) -> None:
+        source = Path(module.__file__).read_text(encoding="utf-8")
         laws = set(re.findall(r'Finding\(\s*"([^"]+)"', source))
         refused = {"a job has a due time exactly while it is open"}  # by the database, before we would see it
         assert laws - refused - BREAKAGES.keys() == set()
-        assert len(laws) > 20
+        assert len(laws) > most
 
     def test_a_damaged_page_is_found(self, sqlite: Any) -> None:
         engine = sqlite.open()

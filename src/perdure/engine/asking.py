@@ -115,11 +115,17 @@ def understand(
     own = _weighted(kept, times)
     return Asked(
         terms=(*own.values(), *_stand_ins(own, kept, kin, near and _but_names(near, question))),
-        meaning=" ".join(word for word, _ in kept) or question,
+        meaning=_meaning(kept, times) or question,
         named=frozenset(called) if len(called) < len(speakers) else frozenset(),
         of_the_assistant=_OF_THE_ASSISTANT.search(question) is not None,
         stretches=tuple(stretch for stretch in (_stretch(time, asked_at) for time in times) if stretch),
     )
+
+
+def _meaning(words: Sequence[tuple[str, list[str]]], times: Sequence[TimeMention]) -> str:
+    """The words that say what is meant: `in May` is no nearer to `in June` than to anything else."""
+    dated = {term for time in times for term in lexemes(time.words)}
+    return " ".join(word for word, terms in words if not dated.issuperset(terms)) or " ".join(word for word, _ in words)
 
 
 def _weighted(words: Sequence[tuple[str, list[str]]], times: Sequence[TimeMention]) -> dict[str, Sought]:

@@ -30,7 +30,9 @@ class Card:
 
     @property
     def line(self) -> str:
-        return f"[{self.entity}]: {'; '.join(fact.text.strip().rstrip('.;') for fact in self.facts)}"
+        # On one line: a line break in a fact must not begin another card.
+        facts = (" ".join(fact.text.split()).rstrip(".;") for fact in self.facts)
+        return f"[{self.entity}]: {'; '.join(facts)}"
 
 
 def cards_of(entities: Sequence[str], facts: Iterable[Fact], *, shown: frozenset[str] = frozenset()) -> tuple[Card, ...]:

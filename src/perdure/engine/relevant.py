@@ -79,7 +79,8 @@ def _of_lines(listed: Listed, count_lines: int, count: Count) -> Block | None:
     heaviest = sorted(range(len(listed.lines)), key=lambda place: -listed.lines[place].weight)[:count_lines]
     lines = [listed.lines[place] for place in sorted(heaviest)]
     sources = tuple(source for line in lines for source in line.sources)
-    text = "\n".join(line.text for line in lines)
+    # A line break in a text must not begin another line.
+    text = "\n".join(" ".join(line.text.split()) for line in lines)
     return counted(Block(listed.kind, listed.title, listed.source, text, 0, listed.volatile, sources), count)
 
 

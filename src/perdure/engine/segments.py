@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
@@ -117,11 +118,13 @@ def segment_of(rows: Sequence[EntryRow]) -> Segment:
     place = np.flatnonzero(~gone)
     time_pairs = _gathered(data, time_at, times * 16).view("<i8").reshape(-1, 2)
     passage_pairs = _gathered(data, passage_at, passages * 8).view("<u4").reshape(-1, 2)
+    counted = np.concatenate(([0], np.cumsum(passage_pairs[:, 0], dtype=np.int64)))
+    last = np.cumsum(passages)
+    if (counted[last] - counted[last - passages] != terms).any():
+        raise Corrupt("an entry of the index miscounts its terms; run `perdure reindex`")
     passage_item = np.repeat(place, passages).astype(np.int32)
     posting_passage = np.repeat(np.arange(len(passage_pairs), dtype=np.int32), passage_pairs[:, 0])
     hashes = _gathered(data, term_at, terms * 8).view("<u8")
-    if len(posting_passage) != len(hashes):
-        raise Corrupt("an entry of the index miscounts its terms; run `perdure reindex`")
     counts = _gathered(data, count_at, terms)
     term, term_start, order = _inverted(hashes)
     refs = [row[2].encode() for row in rows]
@@ -232,23 +235,25 @@ def to_pack(segment: Segment) -> bytes:
         place += len(raw) + padding
     head = json.dumps(contents).encode()
     head += b" " * (-len(head) % 8)
-    return b"".join((_MAGIC, len(head).to_bytes(8, "little"), head, *parts))
+    content = b"".join((len(head).to_bytes(8, "little"), head, *parts))
+    return _MAGIC + crc32(content).to_bytes(8, "little") + content
 
 
 def from_pack(body: bytes) -> Segment:
     """The segment that was packed, without copying its columns. Anything else is `Corrupt`."""
     try:
-        if not body.startswith(_MAGIC):
-            raise ValueError("no pack")
-        start = len(_MAGIC) + 8
-        end = start + int.from_bytes(body[len(_MAGIC) : start], "little")
+        content = memoryview(body)[len(_MAGIC) + 8 :]
+        if not body.startswith(_MAGIC) or int.from_bytes(body[len(_MAGIC) : len(_MAGIC) + 8], "little") != crc32(content):
+            raise ValueError("no pack, or another one than was written")
+        start = len(_MAGIC) + 16
+        end = start + int.from_bytes(body[start - 8 : start], "little")
         columns = {}
         for name, dtype, shape, place in json.loads(body[start:end]):
             kind = np.dtype(dtype)
             size = int(np.prod(shape))
             columns[name] = np.frombuffer(body, kind, size, end + place).reshape(shape)
         return Segment(**columns)
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
         raise Corrupt("a pack of the index cannot be read; run `perdure reindex`") from error
 
 

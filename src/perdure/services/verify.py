@@ -121,6 +121,6 @@ def _checks(laws: Invariants, data: DataInvariants, index: IndexInvariants) -> d
         "echoes": echo,
         "index_heads": head,
         "index_entries": entry,
-        "index_vectors": lambda owner, row: index.vector(owner, row[3]),
+        "index_vectors": lambda owner, row: index.vector(owner, row[3], row[2], row[4]),
         "index_packs": lambda owner, row: index.pack(owner, row[2], row[3], row[5]),
     }
