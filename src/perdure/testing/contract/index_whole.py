@@ -60,6 +60,11 @@ class IndexWholeContract:
         put_vectors(store, (1, b"v"), (2, b"v"), (3, b"v"), (4, b"v"), (99, b"v"))
         assert sorted(vectors(store)) == [1, 4]
         put_vectors(store)
+        put(store, an_entry("m2", b"newer"))
+        put(store, an_entry("m2", b"newest"))
+        last = head(store).last
+        put_vectors(store, *((number, b"v") for number in range(1, last + 1)))
+        assert sorted(vectors(store)) == [1, 4, last]
 
     # -- packs
 
