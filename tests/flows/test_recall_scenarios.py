@@ -15,7 +15,9 @@ import pytest
 import perdure
 from perdure import InvalidInput, LimitExceeded, Memory, NewMessage, NotFound, Unavailable
 from perdure.domain.recall import Blend, Recall, Uncovered
+from perdure.engine import segments
 from perdure.engine.blending import frequencies
+from perdure.engine.lexicon import lexemes, term_hash
 from perdure.ports.rows import TABLES
 from perdure.services import indexing
 from perdure.testing import StoppedClock
@@ -784,6 +786,45 @@ def test_a_thing_that_changes_after_it_was_packed_is_found_once_and_as_it_is_now
     for reader in (engine, open_()):
         assert "Keeps a zebra" not in texts(reader.memory("ana").recall("zebra"))
     assert engine.verify().clean
+
+
+def test_what_is_forgotten_while_it_is_packed_is_in_no_pack(
+    open_: Open, clock: StoppedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not even as a hash: whoever has the pack could ask whether a name was in it."""
+    monkeypatch.setattr(indexing, "PACK_ITEMS", 4)
+    engine = open_()
+    ana = engine.memory("ana")
+    for _ in range(3):
+        ana.remember("Zephyrine keeps bees", "PEOPLE", entities=["person:Zephyrine"])
+        clock.move(days=1)
+    for number in range(4):
+        ana.append("user", f"line {number}")
+    plain, forgotten = segments.to_pack, []
+
+    def meanwhile(segment: Any) -> bytes:
+        if not forgotten:
+            forgotten.append(ana.forget(entity="person:Zephyrine"))
+        return plain(segment)
+
+    monkeypatch.setattr(segments, "to_pack", meanwhile)
+    engine.process()
+    assert forgotten
+    hashes = [term_hash(term).to_bytes(8, "little") for term in lexemes("Zephyrine bees")]
+    for name in ("index_entries", "index_packs"):
+        assert not [row[:4] for row in table(engine, name) for one in hashes if one in row[-1]], name
+
+
+def test_what_changes_often_does_not_make_the_index_grow_without_bound(engine: perdure.Engine, ana: Memory) -> None:
+    for number in range(60):
+        ana.state.save("counter", number)
+        if number % 20 == 0:
+            engine.process()
+    engine.process()
+    assert len(table(engine, "index_entries")) < 30
+    for _ in range(3):
+        ana.reindex()
+    assert len(table(engine, "index_entries")) < 30
 
 
 # -- what an answer does not cover -------------------------------------------------------------------------------------------------

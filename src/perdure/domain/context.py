@@ -11,10 +11,13 @@ from perdure.domain.messages import Message
 
 BlockKind = str
 FENCE = "memory"
+_UNSEEN = r"[\s\u00ad\u034f\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]"
 CUT_MARK = "whole]"
 """How a text ends that was too long for its budget."""
 # In any case and spacing, and with the full-width sign that some models read as the plain one.
-_FENCES = re.compile(rf"[<\uff1c\u2039](?=\s*/?\s*{FENCE})", re.IGNORECASE)
+_FENCES = re.compile(
+    rf"[<\uff1c\u2039](?={_UNSEEN}*/?{_UNSEEN}*{_UNSEEN.join(FENCE).replace(_UNSEEN, _UNSEEN + '*')})", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import numpy as np
 
 from perdure.engine.asking import Asked
 from perdure.engine.fusing import Ranking
-from perdure.engine.shelf import Ints, Shelf
+from perdure.engine.shelf import Shelf
 
 SAID = {
     "meaning": "means something alike",
@@ -21,25 +21,24 @@ SAID = {
 
 def reasons(shelf: Shelf, asked: Asked, ranking: Ranking) -> list[tuple[str, ...]]:
     """For each hit the terms that it shares with the question, and what else spoke for it."""
-    shared = _shared(shelf, asked, ranking.items)
+    shared = _shared(shelf, asked, ranking)
+    spoke = [(said, ranking.arms[arm][1].tolist()) for arm, said in SAID.items() if arm in ranking.arms]
     found = []
     for place, terms in enumerate(shared):
-        named = [said for arm, said in SAID.items() if arm in ranking.arms and ranking.arms[arm][1][place] > 0]
+        named = [said for said, added in spoke if added[place] > 0]
         found.append((*((f"has {', '.join(terms)}",) if terms else ()), *named))
     return found
 
 
-def _shared(shelf: Shelf, asked: Asked, items: Ints) -> list[Sequence[str]]:
-    terms = asked.terms
-    found, passages, _ = shelf.postings(np.array([sought.hash for sought in terms], np.uint64))
-    held = shelf.passage_item[passages]
-    place = {int(item): index for index, item in enumerate(items)}
+def _shared(shelf: Shelf, asked: Asked, ranking: Ranking) -> list[Sequence[str]]:
+    hits, terms = ranking.hits, asked.terms
+    held = hits.passage if shelf.one_passage_each else shelf.passage_item[hits.passage]
     sought = np.zeros(shelf.items, bool)
-    sought[items] = True
-    wanted = sought[held]
-    shared: list[dict[str, None]] = [{} for _ in items]
-    for item, term in zip(held[wanted].tolist(), found[wanted].tolist(), strict=True):
-        sought = terms[term]
-        said = sought.term if sought.kin_of < 0 else f"{sought.term} (near {terms[sought.kin_of].term})"
-        shared[place[item]][said] = None
-    return [tuple(one) for one in shared]
+    sought[ranking.items] = True
+    wanted = np.flatnonzero(sought[held])
+    shared: dict[int, dict[str, None]] = {item: {} for item in ranking.items.tolist()}
+    for item, place in zip(held[wanted].tolist(), hits.term[wanted].tolist(), strict=True):
+        term = terms[place]
+        said = term.term if term.kin_of < 0 else f"{term.term} (near {terms[term.kin_of].term})"
+        shared[item][said] = None
+    return [tuple(one) for one in shared.values()]

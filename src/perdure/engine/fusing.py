@@ -14,8 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from perdure.engine import arms
+from perdure.engine.arms import Hits
 from perdure.engine.asking import Asked
-from perdure.engine.shelf import Flags, Floats, Ints, Longs, Shelf
+from perdure.engine.shelf import BRIEF_TERMS, Flags, Floats, Ints, Longs, Shelf, surroundings
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,7 @@ class Measured:
     speaker: Flags
     machine: Flags
     """Items that count less because a machine said them."""
+    hits: Hits
 
 
 @dataclass(frozen=True)
@@ -68,11 +70,13 @@ class Ranking:
     scores: Floats
     arms: Mapping[str, tuple[Floats, Floats]]
     """For each arm what it measured, and what that added to the score: the additions sum up to it."""
+    hits: Hits
+    """Where the terms of the question are."""
 
     def first(self, count: int) -> Ranking:
         """The best of it."""
         shorter = {name: (raw[:count], added[:count]) for name, (raw, added) in self.arms.items()}
-        return Ranking(self.items[:count], self.scores[:count], shorter)
+        return Ranking(self.items[:count], self.scores[:count], shorter, self.hits)
 
 
 def rank(shelf: Shelf, asked: Asked, allowed: Flags, vector: Floats | None, *, limit: int) -> Ranking:
@@ -93,6 +97,7 @@ def measured(shelf: Shelf, asked: Asked, allowed: Flags, vector: Floats | None) 
         time=arms.time(shelf, asked, allowed),
         speaker=arms.speaker(shelf, asked),
         machine=np.zeros(shelf.items, np.bool_) if asked.of_the_assistant else arms.machine(shelf),
+        hits=hits,
     )
 
 
@@ -102,24 +107,27 @@ def fused(shelf: Shelf, found: Measured, allowed: Flags, *, limit: int, weights:
     by_words = voice * of_best(found.words)
     by_meaning = np.float32(weights.meaning) * voice * above_usual(found.meaning, allowed)
     by_session = np.float32(weights.session) * voice * of_best(found.session)
-    around = spread(shelf, by_words + by_meaning, weights)
-    plain = by_words + by_meaning + by_session + around
-    by_speaker = np.float32(weights.speaker) * found.speaker * plain
-    by_telling = np.float32(weights.telling) * shelf.telling * (plain + by_speaker)
-    told = plain + by_speaker + by_telling
-    by_time = found.time * (np.float32(weights.time_times) * told + np.float32(weights.time_plus) * voice)
-    score = np.where(allowed, told + by_time, np.float32(0))
+    said = by_words + by_meaning
+    around = spread(shelf, said, weights)
+    told = said + by_session
+    told += around
+    parts = {"words": (found.words, by_words), "meaning": (found.meaning, by_meaning), "session": (found.session, by_session)}
+    parts["around"] = (around, around)
+    if found.speaker.any():
+        by_speaker = np.float32(weights.speaker) * found.speaker * told
+        parts["speaker"] = (found.speaker.astype(np.float32), by_speaker)
+        told += by_speaker
+    by_telling = np.float32(weights.telling) * shelf.telling
+    by_telling *= told
+    parts["telling"] = (shelf.telling, by_telling)
+    told += by_telling
+    if found.time.any():
+        by_time = found.time * (np.float32(weights.time_times) * told + np.float32(weights.time_plus) * voice)
+        parts["time"] = (found.time, by_time)
+        told += by_time
+    score = told * allowed
     items = best(score, shelf.at, limit)
-    parts = {
-        "words": (found.words, by_words),
-        "meaning": (found.meaning, by_meaning),
-        "session": (found.session, by_session),
-        "around": (around, around),
-        "speaker": (found.speaker.astype(np.float32), by_speaker),
-        "telling": (shelf.telling, by_telling),
-        "time": (found.time, by_time),
-    }
-    return Ranking(items, score[items], {name: (raw[items], added[items]) for name, (raw, added) in parts.items()})
+    return Ranking(items, score[items], {name: (raw[items], added[items]) for name, (raw, added) in parts.items()}, found.hits)
 
 
 def of_best(score: Floats) -> Floats:
@@ -145,18 +153,22 @@ def above_usual(near: Floats, allowed: Flags) -> Floats:
 
 def spread(shelf: Shelf, said: Floats, weights: Weights = WEIGHTS) -> Floats:
     """What each item gets from those around it in its session: more the shorter it is, less with each hop over long ones."""
-    brevity: Floats = 1 / (1 + np.square(shelf.length / np.float32(weights.brief_terms)))
+    usual = weights.brief_terms == BRIEF_TERMS
+    brevity, sides = shelf.surroundings if usual else surroundings(shelf, weights.brief_terms)
     total: Floats = np.zeros(shelf.items, np.float32)
-    for beside in (shelf.before, shelf.after):
+    for beside, has, passing in sides:
         # From one side comes what the neighbour says, and through it, if it is short, what comes to it from behind.
-        has = (beside >= 0).astype(np.float32)
-        near = has * said[beside]
-        passing = has * np.float32(weights.hop) * brevity[beside]
+        near = said.take(beside, mode="wrap")
+        near *= has
         come = near
         for _ in range(HOPS - 1):
-            come = near + passing * come[beside]
+            come = come.take(beside, mode="wrap")
+            come *= passing
+            come *= np.float32(weights.hop)
+            come += near
         total += come
-    total *= np.float32(weights.around) * brevity
+    total *= brevity
+    total *= np.float32(weights.around)
     return total
 
 
@@ -164,9 +176,7 @@ def best(score: Floats, at: Longs, limit: int) -> Ints:
     """The places of the `limit` highest scores above 0, highest first; of equals the newest, then the first."""
     if limit < 1:
         return np.zeros(0, np.int32)
-    found = np.flatnonzero(score > 0)
-    if len(found) > limit:
-        least = np.partition(score[found], len(found) - limit)[len(found) - limit]
-        found = found[score[found] >= least]
+    least = np.partition(score, len(score) - limit)[len(score) - limit] if len(score) > limit else np.float32(0)
+    found = np.flatnonzero(score >= least) if least > 0 else np.flatnonzero(score > 0)
     order = np.lexsort((found, -at[found], -score[found]))[:limit]
     return found[order].astype(np.int32)

@@ -23,6 +23,8 @@ Hashes = NDArray[np.uint64]
 Floats = NDArray[np.float32]
 Flags = NDArray[np.bool_]
 
+BRIEF_TERMS = 30.0
+"""An item of so many terms (some sixty words) gets half as much from its neighbours as one of a single word."""
 NONE = -1
 """In place of an item or a session where there is none."""
 UNKNOWN_US = -(2**63)
@@ -135,6 +137,11 @@ class Shelf:
         """Whether passages are the items, in their order, so that a score per passage is one per item."""
         return len(self.passage_item) == self.items and bool((self.passage_item == np.arange(self.items)).all())
 
+    @cached_property
+    def surroundings(self) -> Surroundings:
+        """What depends on the shelf alone when items get something from their neighbours."""
+        return surroundings(self, BRIEF_TERMS)
+
     def postings(self, terms: Hashes) -> tuple[Longs, Ints, Floats]:
         """All postings of `terms` side by side: the place of the term among them, the passage, and how often it is there."""
         found, passages, counts = [np.zeros(0, np.int64)], [np.zeros(0, np.int32)], [np.zeros(0, np.float32)]
@@ -168,6 +175,24 @@ class Shelf:
                 np.dot(floats, vector, out=near[first + low : first + low + len(rows)])
             near[first : first + count] *= part.scale
         return near
+
+
+class Surroundings(NamedTuple):
+    """How much items take from their neighbours, and let through."""
+
+    brevity: Floats
+    """How short an item is: 1 for nothing, a half for one of so many terms."""
+    sides: tuple[tuple[Ints, Floats, Floats], ...]
+    """Before and after: the neighbour, 1 where there is one, and how much comes through it from behind."""
+
+
+def surroundings(shelf: Shelf, brief_terms: float) -> Surroundings:
+    brevity: Floats = 1 / (1 + np.square(shelf.length / np.float32(brief_terms)))
+    sides = []
+    for beside in (shelf.before, shelf.after):
+        has = (beside >= 0).astype(np.float32)
+        sides.append((beside, has, has * brevity[beside]))
+    return Surroundings(brevity, tuple(sides))
 
 
 def shelved(rows: Sequence[Row], *, dims: int = 0) -> Shelf:

@@ -60,13 +60,23 @@ class Stack:
         seen[self.shelf.speaker_code[self.live & ((self.agent == 0) | (self.agent == np.uint64(agent)))]] = True
         return tuple(name for place, name in enumerate(names) if seen[place])
 
+    def refs_of(self, items: Ints) -> list[str]:
+        """The ids of the things that items stand for."""
+        places = np.searchsorted(self.segment_item, items, side="right") - 1
+        inner = (items - self.segment_item[places]).tolist()
+        return [self.segments[place].ref_of(item) for place, item in zip(places.tolist(), inner, strict=True)]
+
     def newer_than(self, number: int) -> int:
         """How many items that are still there have a higher number."""
         return int(np.count_nonzero(self.live[int(np.searchsorted(self.number, number, side="right")) :]))
 
 
-def stacked(segments: Sequence[Segment]) -> Stack:
-    """All of `segments` as one. They follow each other by number."""
+AT_ONCE = 64
+"""With more new items than that, everything is ordered anew."""
+
+
+def stacked(segments: Sequence[Segment], seen: Stack | None = None) -> Stack:
+    """All of `segments` as one. They follow each other by number. `seen` is the stack of all but the last few items."""
     held = _tidied([one for one in segments if one.items])
     items = np.cumsum([0, *(one.items for one in held)])
     number = _column(held, "number", np.int64)
@@ -76,7 +86,7 @@ def stacked(segments: Sequence[Segment]) -> Stack:
     session = _column(held, "session", np.uint64)
     return Stack(
         segments=tuple(held),
-        shelf=_shelf(held, items, session, live, flags),
+        shelf=_shelf(held, items, session, live, flags, seen),
         number=number,
         flags=flags,
         live=live,
@@ -90,10 +100,16 @@ def stacked(segments: Sequence[Segment]) -> Stack:
     )
 
 
-def _shelf(held: Sequence[Segment], items: Longs, session: Hashes, live: Flags, flags: NDArray[np.uint8]) -> Shelf:
+def _shelf(
+    held: Sequence[Segment], items: Longs, session: Hashes, live: Flags, flags: NDArray[np.uint8], seen: Stack | None
+) -> Shelf:
     seq = _column(held, "seq", np.int32)
-    sessions, code = _codes(session)
-    before, after = neighbours(np.where(live & (seq > 0), code, NONE).astype(np.int32), seq)
+    if seen is not None and _continues(seen, live, seq):
+        sessions, code = _more_codes(seen, session)
+        before, after = _more_neighbours(seen, code, live, seq)
+    else:
+        sessions, code = _codes(session)
+        before, after = neighbours(np.where(live & (seq > 0), code, NONE).astype(np.int32), seq)
     passage_item = _moved(held, "passage_item", items)
     lengths = _column(held, "passage_length", np.float32)
     speakers = tuple(dict.fromkeys(name for one in held for name in one.names()))
@@ -118,6 +134,37 @@ def _shelf(held: Sequence[Segment], items: Longs, session: Hashes, live: Flags, 
         speakers=speakers,
         sessions=sessions,
     )
+
+
+def _continues(seen: Stack, live: Flags, seq: Ints) -> bool:
+    """Whether what is new leaves the order of what was seen as it is: no message of it was changed or taken out."""
+    size = len(seen.number)
+    gone = seen.live & ~live[:size]
+    return size > 0 and len(live) - size <= AT_ONCE and not bool((seq[:size][gone] > 0).any())
+
+
+def _more_codes(seen: Stack, session: Hashes) -> tuple[int, Ints]:
+    sessions, size = seen.shelf.sessions, len(seen.number)
+    code = np.concatenate((seen.shelf.session_code, np.full(len(session) - size, NONE, np.int32)))
+    for one in set(session[size:].tolist()) - {0}:
+        places = np.flatnonzero(session == np.uint64(one))
+        if places[0] < size:
+            code[places] = code[places[0]]
+        else:
+            code[places] = sessions
+            sessions += 1
+    return sessions, code
+
+
+def _more_neighbours(seen: Stack, code: Ints, live: Flags, seq: Ints) -> tuple[Ints, Ints]:
+    size = len(seen.number)
+    none = np.full(len(code) - size, NONE, np.int32)
+    before, after = np.concatenate((seen.shelf.before, none)), np.concatenate((seen.shelf.after, none))
+    for one in set(code[size:].tolist()) - {NONE}:
+        places = np.flatnonzero((code == one) & live & (seq > 0)).astype(np.int32)
+        places = places[np.argsort(seq[places], kind="stable")]
+        before[places[1:]], after[places[:-1]] = places[:-1], places[1:]
+    return before, after
 
 
 def _tidied(segments: list[Segment]) -> list[Segment]:

@@ -49,7 +49,6 @@ from perdure.services.work import in_words
 if TYPE_CHECKING:
     from perdure.engine.asking import Asked
     from perdure.engine.filtering import Filter
-    from perdure.engine.fusing import Ranking
     from perdure.engine.shelf import Floats
 
 QUERY_BYTES_MAX = 100_000
@@ -178,12 +177,15 @@ class Recalling:
         enough = len(ranking.items) if self._looks_again else query.limit + FEW
         while True:
             best = ranking.first(enough)
-            names = [(_kind(shelf.kind[item]), held.stack.ref_of(int(item))) for item in best.items]
+            kinds = shelf.kind[best.items].tolist()
+            names = [(_kind(kind), ref) for kind, ref in zip(kinds, held.stack.refs_of(best.items), strict=True)]
             found = read_found(view, names, now=now)
             why = reasons(shelf, given.asked, best)
+            scores = best.scores.tolist()
+            arms = [(name, raw.tolist(), share.tolist()) for name, (raw, share) in best.arms.items()]
             hits = _collapsed(
                 [
-                    replace(found[name], score=float(best.scores[place]), trace=_trace(best, place, why[place]))
+                    replace(found[name], score=scores[place], trace=_trace(arms, scores, place, why[place]))
                     for place, name in enumerate(names)
                     if name in found
                 ]
@@ -193,7 +195,7 @@ class Recalling:
             enough = len(ranking.items)
         ordered = _newest_first(view, self._ordered(hits, now))
         ordered = ordered[: query.limit if self.reranker is None else CANDIDATES_MIN]
-        priced = [replace(hit, tokens=hit.tokens or self.count(hit.text)) for hit in ordered]
+        priced = [hit if hit.tokens else replace(hit, tokens=self.count(hit.text)) for hit in ordered]
         if query.neighbours:
             priced = [_with_neighbours(view, hit, query.neighbours) for hit in priced]
         waiting = held.stack.newer_than(held.head.vectored) if self.embedders.in_use else 0
@@ -291,13 +293,13 @@ def _filter(view: View, scope: Scope, given: _Given) -> Filter:
     )
 
 
-def _trace(ranking: Ranking, place: int, why: tuple[str, ...]) -> Trace:
-    arms: Mapping[str, Arm] = {
-        name: Arm(float(raw[place]), float(share[place])) for name, (raw, share) in ranking.arms.items() if share[place]
-    }
-    best = float(ranking.scores[0])
-    relevance = float(ranking.scores[place])
+def _trace(measured: _Arms, scores: Sequence[float], place: int, why: tuple[str, ...]) -> Trace:
+    arms: Mapping[str, Arm] = {name: Arm(raw[place], share[place]) for name, raw, share in measured if share[place]}
+    best, relevance = scores[0], scores[place]
     return Trace(arms, relevance, relevance / best if best > 0 else 0.0, why=why)
+
+
+_Arms = Sequence[tuple[str, list[float], list[float]]]
 
 
 def _session_hashes(view: View, address: Address, sessions: Sequence[str]) -> tuple[int, ...] | None:

@@ -124,7 +124,7 @@ def _brought_up(view: View, held: Held, head: IndexHead) -> Stack:
         for place, segment in enumerate(segments) if late else ():
             if segment.number[-1] > held.head.vectored:
                 segments[place] = with_vectors(segment, late, dims_of(head.embedder))
-    return stacked([*segments, *_from_rows(view, head, held.head.last, head.last)])
+    return stacked([*segments, *_from_rows(view, head, held.head.last, head.last)], held.stack)
 
 
 def _plain(rows: list[IndexRow]) -> list[tuple[int, int, str, bytes]]:

@@ -77,7 +77,8 @@ class MemoryIndex:
 
     def put_vectors(self, embedder: str, vectors: Sequence[tuple[int, bytes]]) -> None:
         for number, body in vectors:
-            if (*self._prefix, number) in self._held.tables["index_entries"]:
+            row = self._held.tables["index_entries"].get((*self._prefix, number))
+            if row is not None and row[3] != forms.GONE:
                 self._held.put("index_vectors", (*self._prefix, embedder, number, body))
 
     def remove_vectors(self, embedder: str) -> None:

@@ -41,7 +41,8 @@ WHERE space = %s AND user_id = %s AND embedder = %s AND number > %s AND number <
 
 -- name: put_index_vector
 INSERT INTO index_vectors
-SELECT space, user_id, %s::text, number, %s::bytea FROM index_entries WHERE space = %s AND user_id = %s AND number = %s
+SELECT space, user_id, %s::text, number, %s::bytea FROM index_entries
+WHERE space = %s AND user_id = %s AND number = %s AND kind <> 'gone'
 ON CONFLICT (space, user_id, embedder, number) DO UPDATE SET body = excluded.body;
 
 -- name: remove_index_vector

@@ -38,7 +38,8 @@ WHERE space = ? AND user_id = ? AND embedder = ? AND number > ? AND number <= ? 
 
 -- name: put_index_vector
 INSERT INTO index_vectors
-SELECT space, user_id, ?, number, ? FROM index_entries WHERE space = ? AND user_id = ? AND number = ?
+SELECT space, user_id, ?, number, ? FROM index_entries
+WHERE space = ? AND user_id = ? AND number = ? AND kind <> 'gone'
 ON CONFLICT (space, user_id, embedder, number) DO UPDATE SET body = excluded.body;
 
 -- name: remove_index_vector
