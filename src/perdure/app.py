@@ -437,7 +437,8 @@ def _check_extractor(extractor: object) -> None:
 
 
 def _check_reranker(reranker: object) -> None:
-    if reranker is not None and not callable(getattr(reranker, "rerank", None)):
+    named = isinstance(getattr(reranker, "name", None), str)
+    if reranker is not None and (not named or not callable(getattr(reranker, "rerank", None))):
         raise InvalidInput(
             f"`reranker` is a `{type(reranker).__name__}`; it needs a `name` and a method `rerank(question, texts)`"
         )

@@ -212,6 +212,15 @@ class Life(RuleBasedStateMachine):
             with suppress(*REFUSALS):
                 self.memory().undo(max(1, newest[0].seq - index), cascade=cascade)
 
+    @rule(index=st.integers(0, 20), cascade=st.booleans())
+    def something_is_undone_and_done_again(self, index: int, cascade: bool) -> None:
+        newest = self.memory().journal(1)
+        if newest:
+            with suppress(*REFUSALS):
+                undone = self.memory().undo(max(1, newest[0].seq - index), cascade=cascade)
+                self.clock.move(minutes=1)
+                self.memory().undo(undone)
+
     # -- the index
 
     @rule()

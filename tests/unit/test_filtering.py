@@ -47,11 +47,11 @@ class Item:
 
 @st.composite
 def items(draw: st.DrawFn) -> Item:
-    start, recorded = draw(moments), draw(moments)
+    start, recorded, content = draw(moments), draw(moments), draw(st.sampled_from(TEXTS))
     end = draw(maybe)
     statement = Statement(
-        id="x", memory="m", content=draw(st.sampled_from(TEXTS)), subject="user",
-        entities=draw(st.sampled_from(((), ("person:john_doe",)))), valid_from=start, recorded_at=recorded,
+        id="x", memory="m", content=content, subject="user",
+        entities=draw(st.sampled_from(((), ("person:john_doe",)))) if content else (), valid_from=start, recorded_at=recorded,
         last_mentioned=draw(moments), valid_to=None if end is None else max(end, start),
         closed_at=None if end is None else max(draw(moments), recorded), visible_to=draw(st.sampled_from((None, *AGENTS))),
     )  # fmt: skip

@@ -61,7 +61,11 @@ class SqlIndex:
         """Carry out what is pending; the time of it, or None if that changed nothing."""
         pending, self._pending = self._pending, Pending()
         found = {} if pending.fresh else self._held(pending)
-        held = {name: number for name, (number, _) in found.items()}
+        same = [name for name, held in found.items() if (entry := pending.entries[name]) is not None and entry.body == held[2]]
+        for name in same:
+            if name not in pending.added:
+                del pending.entries[name], found[name]
+        held = {name: number for name, (number, _, _) in found.items()}
         count = sum(entry is not None or name in held for name, entry in pending.entries.items())
         if not count:
             return None
@@ -73,23 +77,23 @@ class SqlIndex:
         self._run.put("insert_index_entry", [forms.index_row(self._owner, row) for row in made])
         return pending.now
 
-    def _held(self, pending: Pending) -> dict[tuple[str, str], tuple[int, int]]:
-        """The numbers of what is held of it, and of what that has replaced."""
+    def _held(self, pending: Pending) -> dict[tuple[str, str], tuple[int, int, bytes]]:
+        """The numbers of what is held of it, those of what that has replaced, and the bodies."""
         # Rivals are kept off first: what they have just put must be found.
         self.head()
-        held: dict[tuple[str, str], tuple[int, int]] = {}
+        held: dict[tuple[str, str], tuple[int, int, bytes]] = {}
         for kind in {name[0] for name in pending.entries}:
             refs = self._run.array([ref for other, ref in pending.entries if other == kind])
-            for ref, number, replaces in self._run.all("find_index_entries", (*self._prefix, kind, refs)):
-                held[(kind, ref)] = (number, replaces)
+            for ref, number, replaces, body in self._run.all("held_index_entries", (*self._prefix, kind, refs)):
+                held[(kind, ref)] = (number, replaces, bytes(body))
         return held
 
     def _drop_packs(self, number: int) -> None:
         """Drop the packs that hold an entry, or one that it has replaced."""
-        while number:
+        while number > 0:
             self._run.change("remove_index_packs_within", (*self._prefix, number, number))
             found = self._run.all("index_entry_replaces", (*self._prefix, number))
-            number = found[0][0] if found else 0
+            number = found[0][0] if found and found[0][0] < number else 0
 
     def put_head(self, head: IndexHead) -> None:
         values = (head.lexicon, head.embedder, head.vectored, head.coming, head.coming_upto)
@@ -101,6 +105,16 @@ class SqlIndex:
 
     def remove_vectors(self, embedder: str) -> None:
         self._run.change("remove_index_vectors", (*self._prefix, embedder))
+
+    def mend(self) -> None:
+        self._run.change("remove_index_packs", self._prefix)
+        self._run.change("remove_gone_index_entries", self._prefix)
+        self._run.change("unlink_index_entries", self._prefix)
+        self._run.change("remove_loose_index_vectors", self._prefix)
+        [(highest,)] = self._run.all("highest_index_entry", self._prefix)
+        if highest and not self._run.all("index_head", self._prefix):
+            self._advance(0)
+        self._run.change("renew_index_head", (os.urandom(8).hex(), highest or 0, highest or 0, *self._prefix))
 
     def put_pack(self, pack: Pack) -> None:
         self._run.change("remove_index_packs_within", (*self._prefix, pack.last, pack.first))
@@ -114,7 +128,7 @@ class SqlIndex:
         [(last,)] = self._run.all("advance_index", (*self._prefix, os.urandom(8).hex(), count, LEXICON))
         return int(last) - count
 
-    def _drop(self, held: Iterable[tuple[int, int]]) -> None:
-        for number, replaces in held:
+    def _drop(self, held: Iterable[tuple[int, int, bytes]]) -> None:
+        for number, replaces, _ in held:
             self._run.change("bury_index_entry" if replaces else "remove_index_entry", (*self._prefix, number))
             self._run.change("remove_index_vector", (*self._prefix, number))

@@ -12,12 +12,12 @@ from perdure.domain.messages import Message
 BlockKind = str
 FENCE = "memory"
 _UNSEEN = r"[\s\u00ad\u034f\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]"
-CUT_MARK = "whole]"
+CUT_MARK = " has the whole]"
 """How a text ends that was too long for its budget."""
 # In any case and spacing, and with the full-width sign that some models read as the plain one.
-_FENCES = re.compile(
-    rf"[<\uff1c\u2039](?={_UNSEEN}*/?{_UNSEEN}*{_UNSEEN.join(FENCE).replace(_UNSEEN, _UNSEEN + '*')})", re.IGNORECASE
-)
+_TURNING = re.compile("[\u202a-\u202e\u2066-\u2069]")
+_NAMED = f"{_UNSEEN}*".join(FENCE)
+_FENCES = re.compile(rf"[<\uff1c\u2039\ufe64](?={_UNSEEN}*[/\uff0f\u2044\u2215]?{_UNSEEN}*{_NAMED})", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +107,8 @@ def chat_message(message: Message) -> dict[str, Any]:
 
 
 def fenced(text: str) -> str:
-    """`text` with whatever could pass for our fence made harmless; everything else stays as it is."""
-    return _FENCES.sub(lambda match: f"&lt;{match[0][1:]}", text)
+    """`text` with whatever could pass for our fence made harmless, and without marks that turn the order of what follows."""
+    return _FENCES.sub(lambda match: f"&lt;{match[0][1:]}", _TURNING.sub("", text))
 
 
 def _attribute(text: str) -> str:

@@ -100,9 +100,7 @@ class Statement:
 
     def closed(self, *, valid_to: datetime, at: datetime, by: str | None, reason: str) -> Statement:
         """The statement, no longer current."""
-        # When its end is moved, it stays known since the first time that it had ended.
-        known = at if self.closed_at is None else self.closed_at
-        return replace(self, valid_to=max(valid_to, self.valid_from), closed_at=known, closed_by=by, reason=reason)
+        return replace(self, valid_to=max(valid_to, self.valid_from), closed_at=at, closed_by=by, reason=reason)
 
     def terms(self) -> tuple[Term, ...]:
         """What it is found by."""

@@ -83,6 +83,8 @@ class RecallQuery:
     budget_tokens: int | None = None
     neighbours: int = 0
     """Messages on either side of a found one that come with it."""
+    collapse: bool = True
+    """What was learned from a message and the message itself are one hit."""
 
 
 @dataclass(frozen=True, slots=True)

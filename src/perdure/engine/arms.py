@@ -34,6 +34,10 @@ class Hits:
         self._weight = np.array([sought.weight for sought in asked.terms])
         self._kin_of = np.array([sought.kin_of for sought in asked.terms], np.int64)
 
+    def heaviest(self) -> float:
+        """The highest weight of a term that is anywhere; 1 if none is."""
+        return float(self._weight[self.term].max()) if len(self.term) else 1.0
+
     def worth(self, holders: NDArray[np.float64], total: int) -> NDArray[np.float64]:
         """What a term counts for: its weight by its rarity among `total`. One that stands in for another is no rarer."""
         rarity = np.log1p((total - holders + 0.5) / (holders + 0.5))

@@ -90,9 +90,9 @@ def assemble(
 
 
 def _told(remembered: Remembered) -> set[str]:
-    """The digests that have blocks of their own."""
+    """The digests that have blocks of their own, and the messages in them."""
     layers = (remembered.spine, remembered.previous, remembered.left_off, remembered.rolling, remembered.fold)
-    return {digest_ref(layer) for layer in layers if layer is not None}
+    return {digest_ref(layer) for layer in layers if layer is not None} | {one.id for one in remembered.previous_tail}
 
 
 def _found_and_said(
@@ -142,7 +142,8 @@ def _blocks(remembered: Remembered, count: Count) -> list[Block]:
         found.append(("rolling_digest", "Where this session stands", remembered.rolling, remembered.rolling.text))
     blocks = [_block(kind, title, named(digest), text, count) for kind, title, digest, text in found if text]
     if remembered.previous_tail:
-        tail = "\n".join(f"{message.role}: {message.content}" for message in remembered.previous_tail)
+        # Each on a line of its own: a line break in a message must not begin another one's.
+        tail = "\n".join(f"{message.role}: {' '.join(message.content.split())}" for message in remembered.previous_tail)
         first, last = remembered.previous_tail[0], remembered.previous_tail[-1]
         source = f"session {first.session_number}, messages {first.seq} to {last.seq}; its digest is not written yet"
         blocks.append(_block("previous_tail", "The end of the previous session", source, tail, count))
@@ -189,8 +190,8 @@ def _shortened(block: Block, tokens_max: int, count: Count) -> Block | None:
 
 def _cost(message: Message, count: Count) -> int:
     calls = count(compact_json(chat_message(message)["tool_calls"])) if message.tool_calls else 0
-    # What was stated for a message counts, and so does what was counted when it came.
-    return MESSAGE_OVERHEAD_TOKENS + message.tokens + calls
+    # More may have been stated than the text has, as for a picture; less does not count, nor what another counter found.
+    return MESSAGE_OVERHEAD_TOKENS + max(message.tokens, count(message.content)) + calls
 
 
 def _latest_turns(messages: list[Message], budget: int, count: Count, dropped: list[str]) -> list[Message]:
@@ -240,7 +241,7 @@ def _excerpt(message: Message, tokens_max: int, count: Count) -> Message:
     chars = max(tokens_max * 3, EXCERPT_CHARS_MIN)
     text = message.content
     while True:
-        note = f"\n[… {len(text) - chars} characters left out; message {message.id} has the {CUT_MARK}"
+        note = f"\n[… {len(text) - chars} characters left out; message {message.id}{CUT_MARK}"
         short = cut_text(text, chars) + note
         tokens = count(short)
         if tokens <= tokens_max or chars <= 1:

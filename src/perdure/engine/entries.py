@@ -6,10 +6,11 @@ It is written without numpy: appending a message must not load it.
 
 from __future__ import annotations
 
+import json
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from hashlib import blake2b
 
 from perdure.domain.digests import DIGEST_KINDS, SPINE_SESSION, Digest, DigestKind
@@ -20,7 +21,7 @@ from perdure.domain.recall import ENTRY_KINDS, EntryKind, NewEntry
 from perdure.domain.scope import Address
 from perdure.domain.series import Series
 from perdure.domain.state import Revision
-from perdure.domain.text import Json
+from perdure.domain.text import Json, compact_json
 from perdure.domain.things import Todo
 from perdure.domain.times import to_us
 from perdure.engine.passages import cut, telling
@@ -92,12 +93,15 @@ def entity_hash(ref: str) -> int:
     return name_hash(f"entity:{ref}")
 
 
-def words_of(text: str, at: datetime, zone: str, *, entities: Iterable[str] = ()) -> Words:
-    """Take a text apart. Relative times in it are meant as of `at`."""
+def words_of(
+    text: str, at: datetime, zone: str, *, entities: Iterable[str] = (), about: Sequence[tuple[datetime, datetime]] = ()
+) -> Words:
+    """Take a text apart. Relative times in it are meant as of `at`; `about` are times that it is about without saying so."""
     passages = cut(text)
     extra = [entity_hash(ref) for ref in dict.fromkeys(entities)]
     found = find_times(text[:TIMED_CHARS_MAX], at, zone)[:TIMES_MAX] if text else []
-    times = [us for one in found for us in (to_us(one.first), to_us(one.last))]
+    stretches = [*about, *((one.first, one.last) for one in found)]
+    times = [to_us(moment) for stretch in stretches for moment in stretch]
     sizes: list[int] = []
     terms: list[int] = []
     counts = bytearray()
@@ -108,6 +112,11 @@ def words_of(text: str, at: datetime, zone: str, *, entities: Iterable[str] = ()
         counts += bytes(min(count, COUNT_MAX) for count in mine.values())
     body = struct.pack(f"<{len(times)}q{len(sizes)}I{len(terms)}Q", *times, *sizes, *terms) + bytes(counts)
     return Words(len(times) // 2, len(passages), len(terms), telling(text), body)
+
+
+def passages_in(body: bytes) -> int:
+    """How many passages an entry has; 0 if that cannot be read."""
+    return int(HEADER.unpack_from(body)[-4]) if len(body) >= HEADER.size else 0
 
 
 def entry(ref: str, placed: Placed, words: Words) -> NewEntry:
@@ -173,7 +182,8 @@ def statement_entry(statement: Statement, zone: str, *, archived: bool) -> NewEn
 
 def todo_entry(todo: Todo, zone: str) -> NewEntry:
     placed = Placed("todo", todo.created_at, agent=todo.agent, valid_to=todo.ended_at, closed_at=todo.ended_at)
-    return entry(todo.id, placed, words_of(todo.content, todo.created_at, zone))
+    due = () if todo.due_at is None else ((todo.due_at, todo.due_at + timedelta(seconds=1)),)
+    return entry(todo.id, placed, words_of(todo.content, todo.created_at, zone, about=due))
 
 
 def instruction_entry(instruction: Instruction, zone: str) -> NewEntry:
@@ -184,12 +194,12 @@ def instruction_entry(instruction: Instruction, zone: str) -> NewEntry:
 
 def digest_ref(digest: Digest) -> str:
     """All versions of one layer share an entry: the newest that is not undone is what can be found."""
-    return f"{digest.address.agent}\x1f{digest.address.channel}\x1f{digest.session_number}\x1f{digest.kind}"
+    return compact_json([digest.address.agent, digest.address.channel, digest.session_number, digest.kind])
 
 
 def digest_parts(ref: str) -> tuple[Address, int, DigestKind]:
     """What `digest_ref` was made of."""
-    agent, channel, number, name = ref.split("\x1f")
+    agent, channel, number, name = json.loads(ref)
     kind = next(kind for kind in DIGEST_KINDS if kind == name)
     return Address(agent, channel), int(number), kind
 
@@ -199,6 +209,7 @@ def digest_entry(digest: Digest, zone: str) -> NewEntry:
     placed = Placed(
         "digest",
         digest.made_at,
+        role="assistant",
         agent=None if spine else digest.address.agent,
         session=None if spine else (digest.address, digest.session_number),
     )
@@ -206,7 +217,12 @@ def digest_entry(digest: Digest, zone: str) -> NewEntry:
 
 
 def lesson_ref(agent: str, text: str) -> str:
-    return f"{agent}\x1f{blake2b(text.encode('utf-8', 'surrogatepass'), digest_size=12).hexdigest()}"
+    return compact_json([agent, blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()])
+
+
+def lesson_agent(ref: str) -> str:
+    """Whose lesson it is."""
+    return str(json.loads(ref)[0])
 
 
 def lesson_entries(digest: Digest, zone: str) -> Sequence[NewEntry]:

@@ -60,6 +60,8 @@ class Measured:
     machine: Flags
     """Items that count less because a machine said them."""
     hits: Hits
+    weight: float = 1.0
+    """The weight of the heaviest term that was found: less than 1 if only words were that shape a question or name a time."""
 
 
 @dataclass(frozen=True)
@@ -98,14 +100,19 @@ def measured(shelf: Shelf, asked: Asked, allowed: Flags, vector: Floats | None) 
         speaker=arms.speaker(shelf, asked),
         machine=np.zeros(shelf.items, np.bool_) if asked.of_the_assistant else arms.machine(shelf),
         hits=hits,
+        weight=hits.heaviest(),
     )
 
 
 def fused(shelf: Shelf, found: Measured, allowed: Flags, *, limit: int, weights: Weights = WEIGHTS) -> Ranking:
     """Weigh what the arms found, and order by it."""
     voice = np.where(found.machine, np.float32(weights.machine), np.float32(1))
-    by_words = voice * of_best(found.words)
-    by_meaning = np.float32(weights.meaning) * voice * above_usual(found.meaning, allowed)
+    # `What did I say in April?` is asked of a time: its words must not count as if they were what is sought.
+    by_words = np.float32(found.weight) * voice * of_best(found.words)
+    by_meaning = np.float32(found.weight * weights.meaning) * voice * above_usual(found.meaning, allowed)
+    if shelf.unseen.any() and not shelf.unseen.all():
+        # What has no vector yet is taken to mean what its words say: it must not stand behind older neighbours.
+        by_meaning = np.where(shelf.unseen, np.float32(weights.meaning) * by_words, by_meaning)
     by_session = np.float32(weights.session) * voice * of_best(found.session)
     said = by_words + by_meaning
     around = spread(shelf, said, weights)

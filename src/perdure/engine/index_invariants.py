@@ -15,7 +15,7 @@ from perdure.domain.errors import Corrupt
 from perdure.domain.recall import LEXICON
 from perdure.domain.reports import Finding
 from perdure.domain.scope import Owner
-from perdure.engine.entries import HEADER, VERSION, name_hash
+from perdure.engine.entries import HEADER, VERSION, name_hash, passages_in
 from perdure.engine.invariants import whose
 
 _MOST = 2**64
@@ -50,7 +50,7 @@ class IndexInvariants:
         where = f"{whose(owner)}, index entry {number}"
         if number > self._last.get(owner, 0):
             yield Finding("entries are numbered up to what the head says", where, f"the head says {self._last.get(owner, 0)}")
-        self._passages.setdefault(owner, array("H")).append(_passages(body))
+        self._passages.setdefault(owner, array("H")).append(passages_in(body))
         if body:
             _add(self._indexed, (owner, kind), ref)
             times, passages, speaker, _, terms = HEADER.unpack_from(body)[-5:] if len(body) >= HEADER.size else (0, 0, 0, 0, -1)
@@ -95,10 +95,6 @@ class IndexInvariants:
                 if held != indexed:
                     told = f"{held[0]} held, {indexed[0]} indexed" if held[0] != indexed[0] else "others than are held"
                     yield Finding("everything held is indexed, and nothing else", f"{whose(owner)}, {kind}", told)
-
-
-def _passages(body: bytes) -> int:
-    return int(HEADER.unpack_from(body)[-4]) if len(body) >= HEADER.size else 0
 
 
 def _sizes(body: bytes, times: int, passages: int) -> tuple[int, ...]:

@@ -20,6 +20,8 @@ SEPARATOR = "\n\n"
 EXCERPT_SHARE = 0.3
 """One hit may take so much of the room for what was found; of a longer text, the beginning is shown."""
 EXCERPT_CHARS_MIN = 120
+SPEAKER_CHARS_MAX = 40
+ROLES = {"user": "user", "agent": "assistant", "tool": "tool"}
 MISSES_MAX = 8
 """After so many hits in a row that do not fit, the rest is not tried."""
 
@@ -123,7 +125,7 @@ def found_block(cards: Sequence[Card], hits: Sequence[Hit], tokens_max: int, cou
     block = _found(lines, chosen, count)
     ids = [*(fact.id for card in cards[: len(lines)] for fact in card.facts)]
     for one in chosen:
-        ids += [one.hit.id, *one.hit.sources] if one.whole else []
+        ids += [one.hit.id] if one.whole else []
     return replace(block, sources=tuple(dict.fromkeys(ids)))
 
 
@@ -147,16 +149,27 @@ def _day(hit: Hit) -> tuple[str, str]:
 
 
 def _heading(hit: Hit) -> str:
-    return f"On {hit.at:%Y-%m-%d}:" if hit.session is None else f"On {hit.at:%Y-%m-%d}, session {hit.session[-8:]}:"
+    return (
+        f"On {hit.at:%Y-%m-%d}:"
+        if hit.session is None
+        else f"On {hit.at:%Y-%m-%d}, session {' '.join(hit.session[-8:].split())}:"
+    )
 
 
 def _line(shown: _Shown) -> str:
     hit = shown.hit
     if hit.kind == "message":
-        return f"- {hit.speaker}: {shown.text}"
+        return f"- {_speaker(hit)}: {shown.text}"
     if hit.kind == "memory":
         return f"- known{_validity(hit)}: {shown.text}"
     return f"- {hit.kind}: {shown.text}"
+
+
+def _speaker(hit: Hit) -> str:
+    """The name on one line, with the role that it cannot take from itself."""
+    role = ROLES.get(hit.trust or "", "")
+    name = " ".join(hit.speaker.split())[:SPEAKER_CHARS_MAX]
+    return name if name == role or not role else f"{name} ({role})"
 
 
 def _validity(hit: Hit) -> str:

@@ -138,6 +138,15 @@ class Shelf:
         return len(self.passage_item) == self.items and bool((self.passage_item == np.arange(self.items)).all())
 
     @cached_property
+    def unseen(self) -> Flags:
+        """Which items have no vector."""
+        scales = [part.scale for part in self.parts]
+        seen = np.zeros(self.items, bool)
+        if scales:
+            seen[self.passage_item[np.concatenate(scales) > 0]] = True
+        return ~seen
+
+    @cached_property
     def surroundings(self) -> Surroundings:
         """What depends on the shelf alone when items get something from their neighbours."""
         return surroundings(self, BRIEF_TERMS)

@@ -98,7 +98,7 @@ class IndexTx(IndexView, Protocol):
         """Have entries of things that are new inserted. One that is indexed already is a `Conflict`."""
 
     def put(self, entries: Sequence[NewEntry], *, now: datetime) -> None:
-        """Have entries inserted; those that are held for the same things are replaced."""
+        """Have entries inserted; those that are held for the same things are replaced, unless they say the same."""
 
     def remove(self, kind: str, refs: Sequence[str], *, now: datetime) -> None:
         """Have the entries of these things taken out, with their vectors and the packs that hold them."""
@@ -114,6 +114,13 @@ class IndexTx(IndexView, Protocol):
 
     def remove_vectors(self, embedder: str) -> None:
         """Drop all vectors of an embedder."""
+
+    def mend(self) -> None:
+        """Make head, entries and vectors agree, whatever has happened to them; all packs go, and the incarnation is another.
+
+        `last` is not below the highest number, vectors belong to entries, no entry names another one, and rows that only said
+        what is gone are gone themselves. Where there are no entries and no head, nothing happens.
+        """
 
     def put_pack(self, pack: Pack) -> None:
         """Insert a pack, in place of those that overlap it."""

@@ -24,11 +24,16 @@ def embedded(embedder: Embedder, texts: Sequence[str], kind: TextKind) -> Vector
     """One vector of the embedder's length per text. Whatever else it answers with is `InvalidInput`: it may be anybody's."""
     import numpy as np
 
-    found = np.asarray(embedder.embed(texts, kind=kind), np.float32)
+    found = np.asarray(embedder.embed(texts, kind=kind), np.float64)
     if found.shape != (len(texts), embedder.dims) or not np.isfinite(found).all():
         told = f"{found.shape} numbers for {len(texts)} texts of {embedder.dims} each"
         raise InvalidInput(f"embedder {embedder.name!r:.60} answered with {told}, or not with numbers; correct it")
-    return found
+    # Length 1, whatever came; what has no length is near nothing.
+    most = np.abs(found).max(axis=1, keepdims=True, initial=0.0)
+    found = found / np.where(most > 0, most, 1)
+    length = np.linalg.norm(found, axis=1, keepdims=True)
+    unit: Vectors = (found / np.where(length > 0, length, 1)).astype(np.float32)
+    return unit
 
 
 class Embedders:

@@ -14,7 +14,7 @@ from perdure.domain.records import Record, RecordKind
 from perdure.domain.scope import MessageId
 from perdure.domain.state import Revision
 from perdure.domain.things import Todo, from_body
-from perdure.engine.entries import digest_parts, lesson_ref, series_text, speaker_in, state_text
+from perdure.engine.entries import digest_parts, lesson_agent, lesson_ref, series_text, speaker_in, state_text
 from perdure.ports.store import View
 from perdure.services.entering import folds_of
 
@@ -129,7 +129,7 @@ def lessons_of(view: View, agent: str) -> dict[str, Hit]:
 
 def _lessons(view: View, refs: Sequence[str], _now: datetime) -> list[Hit]:
     """They stand in the folds that drew them."""
-    held = {ref: hit for agent in {ref.split("\x1f")[0] for ref in refs} for ref, hit in lessons_of(view, agent).items()}
+    held = {ref: hit for agent in {lesson_agent(ref) for ref in refs} for ref, hit in lessons_of(view, agent).items()}
     return [held[ref] for ref in refs if ref in held]
 
 

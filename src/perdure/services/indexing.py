@@ -20,15 +20,18 @@ from perdure.engine.entries import series_entry, state_entry
 from perdure.engine.passages import spans_of
 from perdure.ports.clock import Clock
 from perdure.ports.embedding import Embedder
-from perdure.ports.index import IndexHead, IndexRow, Pack
+from perdure.ports.index import GONE, IndexHead, IndexRow, Pack
 from perdure.ports.store import Progress, Store, Tx, View
 from perdure.services.embedders import embedded, embedder_id
 from perdure.services.entering import ENTRY_OF, ZONE, enter_digests, enter_lessons, enter_record, entry_of
 from perdure.services.found import Name, read_found
+from perdure.services.shelves import dims_of
 
 EMBED_BATCH = 256
 """Entries whose vectors are made at once."""
 PACK_ITEMS = 2_048
+GONE_MAX = 1_000
+"""So many rows may say what is gone, before they go themselves."""
 PAGE = 500
 SESSIONS_MAX = 1_000_000
 
@@ -45,16 +48,31 @@ class Indexing:
         """Bring the owner's index up to date."""
         if self._head(job.owner).lexicon != LEXICON:
             self.rebuild(job.owner)
+        self._sweep(job.owner)
         self.make_vectors(job.owner)
         self.pack(job.owner)
 
     def reindex(self, owner: Owner, progress: Progress | None = None) -> int:
-        """Make everything anew, while the old answers; the number of entries."""
+        """Make everything anew that is not as it should be, while the rest answers; the number of entries.
+
+        What has been indexed rightly keeps its entry and its vectors.
+        """
+        self.store.write(owner, lambda tx: tx.index.mend())
         self.rebuild(owner, progress)
+        self._recheck_vectors(owner)
         self.make_vectors(owner, progress)
-        self.store.write(owner, lambda tx: tx.index.remove_packs())
         self.pack(owner)
         return self.store.read(owner, lambda view: sum(view.index.count_entries(kind) for kind in ENTRY_KINDS))
+
+    def _sweep(self, owner: Owner) -> None:
+        """Drop rows that only say what is gone, when there are many: then every reader starts over."""
+
+        def work(tx: Tx) -> None:
+            if tx.index.count_entries(GONE) > GONE_MAX:
+                tx.index.mend()
+
+        if self.store.read(owner, lambda view: view.index.count_entries(GONE)) > GONE_MAX:
+            self.store.write(owner, work)
 
     def owners(self) -> list[Owner]:
         """Everybody of whom something is indexed, or should be."""
@@ -90,6 +108,21 @@ class Indexing:
         head = view.index.head()
         rows = view.index.entries(_upto(head, name), upto=head.last, limit=EMBED_BATCH)
         return head, rows, read_found(view, [(row.kind, row.ref) for row in rows if row.body], now=from_us(0))
+
+    def _recheck_vectors(self, owner: Owner) -> None:
+        """Have vectors made again from the first entry on whose are missing or do not fit."""
+        from perdure.engine.entries import passages_in
+
+        after = 0
+        while True:
+            head, rows, held = self.store.read(owner, lambda view: _with_vectors(view, after))  # noqa: B023 - it runs at once
+            size = 4 + dims_of(head.embedder)
+            wrong = [row.number for row in rows if row.body and len(held.get(row.number, b"")) != size * passages_in(row.body)]
+            if wrong or not rows:
+                break
+            after = rows[-1].number
+        if wrong:
+            self.store.write(owner, lambda tx: _lower(tx, wrong[0] - 1))
 
     # -- packs
 
@@ -178,6 +211,18 @@ def _upto(head: IndexHead, name: str) -> int:
     return head.coming_upto if head.coming == name else 0
 
 
+def _with_vectors(view: View, after: int) -> tuple[IndexHead, list[IndexRow], dict[int, bytes]]:
+    head = view.index.head()
+    rows = view.index.entries(after, upto=head.vectored, limit=PACK_ITEMS) if head.embedder else []
+    found = view.index.vectors(head.embedder, after, upto=rows[-1].number) if rows else []
+    return head, rows, dict(found)
+
+
+def _lower(tx: Tx, vectored: int) -> None:
+    head = tx.index.head()
+    tx.index.put_head(replace(head, vectored=min(head.vectored, vectored)))
+
+
 def _embedded(embedder: Embedder, rows: Sequence[IndexRow], found: dict[Name, Hit]) -> list[tuple[int, bytes]]:
     from perdure.engine.segments import packed_vectors
 
@@ -242,7 +287,7 @@ def _put_pack(tx: Tx, pack: Pack, seen: IndexHead, rows: Sequence[IndexRow]) -> 
     if (head.incarnation, head.embedder) != (seen.incarnation, seen.embedder):
         return False
     now = tx.index.entries(pack.first - 1, upto=pack.last, limit=len(rows) + 1)
-    if [row.number for row in now] != [row.number for row in rows]:
+    if now != list(rows):
         return False
     tx.index.put_pack(pack)
     return True

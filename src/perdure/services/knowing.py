@@ -32,7 +32,8 @@ INSTRUCTIONS_MAX = 50
 LESSONS_MAX = 200
 FACTS_PER_PAGE, FACT_PAGES_MAX = 200, 25
 PINNED_IMPORTANCE = 3
-SHARES = {"foundation": 0.15, "instructions": 0.1, "lessons": 0.1, "todos": 0.08, "series": 0.08}
+SHARES = {"foundation": 0.3, "instructions": 0.3, "lessons": 0.1, "todos": 0.2, "series": 0.1}
+"""What each list may take at most; it takes what it needs. What always holds comes before what was found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class Knowing:
         """The lists that always belong into a context, and with a goal what was found for it."""
         now = self.clock.now()
         most = min(FOUND_MAX, max(FOUND_MIN, budget_tokens // TOKENS_PER_HIT))
-        answer = None if not goal else self.recalling.recall(scope, RecallQuery(goal, limit=most))
+        answer = None if not goal else self.recalling.recall(scope, RecallQuery(goal, limit=most, collapse=False))
         hits = () if answer is None else _without_told(answer.hits)
         pinned, overflow = self.knowledge.foundation(scope)
         cards = self._cards(scope, hits, now) if hits else ()
@@ -104,10 +105,11 @@ def _messages(evidence: Iterable[object]) -> tuple[str, ...]:
 
 
 def _pinned(pinned: Sequence[Recalled], told: set[str]) -> Iterable[Line]:
+    """A line for each statement: what was told as pinned outweighs what merely stands in the same memory."""
     for one in pinned:
-        left = [statement for statement in one.statements if statement.id not in told]
-        if left:
-            yield Line(f"- {'; '.join(statement.content for statement in left)}", tuple(statement.id for statement in left))
+        for statement in one.statements:
+            if statement.id not in told:
+                yield Line(f"- {statement.content}", (statement.id,), float(statement.importance))
 
 
 def _facts(view: View, entities: Sequence[str], agent: str, now: datetime) -> Iterable[Fact]:

@@ -92,7 +92,7 @@ class Ledger:
             return
         record = Record(kind, key, body)
         self._wrote(self._records.put(record, terms_of(kind, body), by=self._attribution(), action=action))
-        if kind != "memory" or (held is not None and held.body.get("status") != body.get("status")):
+        if kind != "memory" or body.get("status") != ("ACTIVE" if held is None else held.body.get("status")):
             enter_record(self._tx, kind, key, body, now=self._by.at)
 
     def remove(self, kind: RecordKind, key: str, action: str) -> None:

@@ -13,11 +13,11 @@ from perdure.domain.records import RecordQuery
 from perdure.domain.things import Entity
 from perdure.engine.entries import entity_hash
 from perdure.engine.indexing import short
-from perdure.engine.lexicon import lexemes, term_hash
+from perdure.engine.lexicon import folded, lexemes, term_hash, words_with_terms
 from perdure.ports.records import RecordView
 from perdure.services.ledger import find_entity, merged_entity
 
-WORDS_MAX = 24
+WORDS_MAX = 40
 """So many words of a question are looked at for names."""
 NAME_WORDS_MAX = 3
 
@@ -62,14 +62,17 @@ def _called(records: RecordView, agent: str, text: str) -> Iterator[tuple[Entity
 
 
 def _phrases(text: str) -> Iterator[tuple[str, ...]]:
-    """Runs of words of which the first begins with a capital; if no word does, every word may be a name."""
+    """Runs of words of which the first begins with a capital; and any other word that says something, by itself."""
     words = [word for part in text.split() if (word := part.strip(".,;:!?\"'()[]’“”").removesuffix("'s").removesuffix("’s"))]
     words = words[:WORDS_MAX]
     anything = not any(word[:1].isupper() for word in words)
+    telling = {word for word, _ in words_with_terms(text)}
     for start, word in enumerate(words):
         if anything or word[:1].isupper():
             for end in range(start + 1, min(start + NAME_WORDS_MAX, len(words)) + 1):
                 yield tuple(words[start:end])
+        elif folded(word) in telling:
+            yield (word,)
 
 
 def _names(entity: Entity) -> list[str]:

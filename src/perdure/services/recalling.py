@@ -35,7 +35,7 @@ from perdure.domain.times import check_instant, from_us, to_us
 from perdure.engine.blending import frequencies
 from perdure.engine.entries import agent_hash, entity_hash, session_hash, speaker_in
 from perdure.ports.clock import Clock
-from perdure.ports.index import IndexHead, index_job
+from perdure.ports.index import INDEX_JOB, IndexHead, index_job
 from perdure.ports.rerank import Reranker
 from perdure.ports.store import Store, View
 from perdure.services.embedders import Embedders, embedded
@@ -94,8 +94,8 @@ class Recalling:
         span = wanted.time_range or asked.time_range
         uncovered = Uncovered(
             waiting=found.waiting,
-            unindexed=found.head.lexicon != LEXICON and found.head.incarnation != "",
-            degraded="; ".join(filter(None, (degraded, trouble))) or None,
+            unindexed=found.head.lexicon != LEXICON and found.holds,
+            degraded="; ".join(filter(None, (degraded, found.trouble, trouble))) or None,
             gaps=self._gaps(scope, kept, span),
             cut=cut,
         )
@@ -183,7 +183,7 @@ class Recalling:
             why = reasons(shelf, given.asked, best)
             scores = best.scores.tolist()
             arms = [(name, raw.tolist(), share.tolist()) for name, (raw, share) in best.arms.items()]
-            hits = _collapsed(
+            hits = (_collapsed if query.collapse else list)(
                 [
                     replace(found[name], score=scores[place], trace=_trace(arms, scores, place, why[place]))
                     for place, name in enumerate(names)
@@ -195,11 +195,15 @@ class Recalling:
             enough = len(ranking.items)
         ordered = _newest_first(view, self._ordered(hits, now))
         ordered = ordered[: query.limit if self.reranker is None else CANDIDATES_MIN]
-        priced = [hit if hit.tokens else replace(hit, tokens=self.count(hit.text)) for hit in ordered]
+        priced = [replace(hit, tokens=max(hit.tokens, self.count(hit.text))) for hit in ordered]
         if query.neighbours:
-            priced = [_with_neighbours(view, hit, query.neighbours) for hit in priced]
+            priced = [_with_neighbours(view, hit, query.neighbours, self.count) for hit in priced]
         waiting = held.stack.newer_than(held.head.vectored) if self.embedders.in_use else 0
-        return _Found(priced, held.head, waiting)
+        job = view.find_job(INDEX_JOB, INDEX_JOB) if waiting else None
+        failing = job is not None and job.last_error is not None and (job.state == "dead" or job.attempts > 0)
+        trouble = f"vectors could not be made: {job.last_error}" if failing and job is not None else None
+        holds = held.head.incarnation != "" or bool(view.list_sessions(None, limit=1))
+        return _Found(priced, held.head, waiting, trouble, holds)
 
     def _candidates(self, limit: int) -> int:
         """How many are read: more than are wanted, because doubles collapse; and all that the blend orders anew."""
@@ -271,6 +275,10 @@ class _Found:
     hits: list[Hit]
     head: IndexHead
     waiting: int
+    trouble: str | None
+    """Why vectors are missing, if making them fails."""
+    holds: bool
+    """Whether there is anything that could be found."""
 
 
 def _kind(code: int) -> str:
@@ -365,7 +373,7 @@ def _within_budget(hits: Sequence[Hit], budget: int | None) -> tuple[list[Hit], 
     return kept, len(hits) - len(kept)
 
 
-def _with_neighbours(view: View, hit: Hit, beside: int) -> Hit:
+def _with_neighbours(view: View, hit: Hit, beside: int, count: Callable[[str], int]) -> Hit:
     if hit.kind != "message" or hit.address is None or hit.seq is None or hit.session is None:
         return hit
     session = view.find_session(hit.address, SessionId(hit.session))
@@ -375,7 +383,7 @@ def _with_neighbours(view: View, hit: Hit, beside: int) -> Hit:
     before = MessageQuery(hit.address, beside, number, before=Cursor(number, seq))
     after = MessageQuery(hit.address, beside, number, after=Cursor(number, seq))
     found = [*view.list_messages(before), *view.list_messages(after)]
-    tokens = hit.tokens + sum(message.tokens for message in found)
+    tokens = hit.tokens + sum(max(message.tokens, count(message.content)) for message in found)
     return replace(hit, neighbours=tuple(_neighbour(message) for message in found), tokens=tokens)
 
 

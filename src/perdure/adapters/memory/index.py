@@ -59,6 +59,11 @@ class MemoryIndex:
         pending, self._pending = self._pending, Pending()
         rows = self._held.tables["index_entries"].values() if pending.entries else ()
         held = {(row[3], row[4]): row[2] for row in rows if (row[3], row[4]) in pending.entries}
+        for name, number in list(held.items()):
+            entry = pending.entries[name]
+            body = self._held.tables["index_entries"][(*self._prefix, number)][6]
+            if entry is not None and entry.body == body and name not in pending.added:
+                del pending.entries[name], held[name]
         made = forms.planned(pending, held, self.head().last)
         if not made:
             return None
@@ -84,6 +89,25 @@ class MemoryIndex:
     def remove_vectors(self, embedder: str) -> None:
         for row in self._held.of("index_vectors", embedder):
             self._held.remove("index_vectors", row[:4])
+
+    def mend(self) -> None:
+        self.remove_packs()
+        for row in self._held.of("index_entries"):
+            if row[3] == forms.GONE:
+                self._held.remove("index_entries", row[:3])
+            elif row[5]:
+                self._held.put("index_entries", (*row[:5], 0, row[6]))
+        numbers = {row[2] for row in self._held.of("index_entries")}
+        for row in self._held.of("index_vectors"):
+            if row[3] not in numbers:
+                self._held.remove("index_vectors", row[:4])
+        head = self.head()
+        if numbers or head.incarnation:
+            last = max(head.last, *numbers, 0)
+            lexicon = head.lexicon if head.incarnation else LEXICON
+            vectored = 0 if head.vectored > last else head.vectored
+            mended = replace(head, incarnation=os.urandom(8).hex(), last=last, lexicon=lexicon, vectored=vectored)
+            self._held.put("index_heads", forms.head_row(self._owner, mended))
 
     def put_pack(self, pack: Pack) -> None:
         for held in self.packs():

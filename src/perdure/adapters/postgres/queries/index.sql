@@ -20,6 +20,28 @@ SELECT * FROM index_entries WHERE space = %s AND user_id = %s AND number > %s AN
 -- name: find_index_entries
 SELECT ref, number, replaces FROM index_entries WHERE space = %s AND user_id = %s AND kind = %s AND ref = ANY(%s);
 
+-- name: held_index_entries
+SELECT ref, number, replaces, body FROM index_entries WHERE space = %s AND user_id = %s AND kind = %s AND ref = ANY(%s);
+
+-- name: remove_gone_index_entries
+DELETE FROM index_entries WHERE space = %s AND user_id = %s AND kind = 'gone';
+
+-- name: unlink_index_entries
+UPDATE index_entries SET replaces = 0 WHERE space = %s AND user_id = %s AND replaces <> 0;
+
+-- name: remove_loose_index_vectors
+DELETE FROM index_vectors WHERE space = %s AND user_id = %s AND NOT EXISTS (
+    SELECT 1 FROM index_entries AS e
+    WHERE e.space = index_vectors.space AND e.user_id = index_vectors.user_id AND e.number = index_vectors.number
+);
+
+-- name: highest_index_entry
+SELECT max(number) FROM index_entries WHERE space = %s AND user_id = %s;
+
+-- name: renew_index_head
+UPDATE index_heads SET incarnation = %s, last = greatest(last, %s), vectored = CASE WHEN vectored > greatest(last, %s) THEN 0 ELSE vectored END
+WHERE space = %s AND user_id = %s;
+
 -- name: count_index_entries
 SELECT count(*) FROM index_entries WHERE space = %s AND user_id = %s AND kind = %s;
 

@@ -17,6 +17,28 @@ SELECT * FROM index_entries WHERE space = ? AND user_id = ? AND number > ? AND n
 -- name: find_index_entries
 SELECT ref, number, replaces FROM index_entries WHERE space = ? AND user_id = ? AND kind = ? AND ref IN (SELECT value FROM json_each(?));
 
+-- name: held_index_entries
+SELECT ref, number, replaces, body FROM index_entries WHERE space = ? AND user_id = ? AND kind = ? AND ref IN (SELECT value FROM json_each(?));
+
+-- name: remove_gone_index_entries
+DELETE FROM index_entries WHERE space = ? AND user_id = ? AND kind = 'gone';
+
+-- name: unlink_index_entries
+UPDATE index_entries SET replaces = 0 WHERE space = ? AND user_id = ? AND replaces <> 0;
+
+-- name: remove_loose_index_vectors
+DELETE FROM index_vectors WHERE space = ? AND user_id = ? AND NOT EXISTS (
+    SELECT 1 FROM index_entries AS e
+    WHERE e.space = index_vectors.space AND e.user_id = index_vectors.user_id AND e.number = index_vectors.number
+);
+
+-- name: highest_index_entry
+SELECT max(number) FROM index_entries WHERE space = ? AND user_id = ?;
+
+-- name: renew_index_head
+UPDATE index_heads SET incarnation = ?, last = max(last, ?), vectored = CASE WHEN vectored > max(last, ?) THEN 0 ELSE vectored END
+WHERE space = ? AND user_id = ?;
+
 -- name: count_index_entries
 SELECT count(*) FROM index_entries WHERE space = ? AND user_id = ? AND kind = ?;
 
