@@ -10,6 +10,7 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from datetime import UTC, datetime
 from functools import partial
 from itertools import count
 
@@ -20,12 +21,16 @@ import perdure
 from perdure import Conflict, InvalidInput, Memory, NotFound
 from perdure.adapters.memory.store import MemoryStore
 from perdure.app import Engine
+from perdure.domain.recall import NewEntry
+from perdure.ports.index import Pack
 from perdure.ports.rows import TABLES
+from perdure.ports.store import Tx
 from perdure.services import indexing
 from scripted_embedder import ScriptedEmbedder
 
 Open = Callable[..., perdure.Engine]
 ROUNDS = 8
+NOW = datetime(2026, 1, 5, 10, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -118,6 +123,31 @@ def check(engine: perdure.Engine) -> None:
     anew.memory("ana").reindex()
     with anew._store.snapshot() as snapshot:
         assert {(row[3], row[4]): row[6] for row in snapshot.rows("index_entries") if row[6]} == indexed
+
+
+def test_whoever_drops_packs_has_the_head_first(open_engine: Open) -> None:
+    """Forgetting drops all packs, and what takes an entry out drops those that hold it: at once, in both orders."""
+    engine = open_engine()
+    store, ana = engine._store, engine.memory("ana")
+    owner = ana.scope.owner
+    for number in range(6):
+        store.write(owner, lambda tx, number=number: tx.index.put([NewEntry("x", f"{number}", b"body")], now=NOW))
+    for number in range(6):
+        store.write(owner, lambda tx: tx.index.put_pack(Pack(1, 6, "", b"pack")))
+        met = threading.Barrier(2)
+
+        def all_of_them(tx: Tx, number: int = number, met: threading.Barrier = met) -> None:
+            tx.index.remove_packs()
+            tx.index.put([NewEntry("y", f"{number}", b"body")], now=NOW)
+            with suppress(threading.BrokenBarrierError):
+                met.wait(1)
+
+        def one_of_them(tx: Tx, number: int = number, met: threading.Barrier = met) -> None:
+            tx.index.remove("x", [f"{number}"], now=NOW)
+            with suppress(threading.BrokenBarrierError):
+                met.wait(1)
+
+        together(partial(store.write, owner, all_of_them), partial(store.write, owner, one_of_them))
 
 
 def test_speaking_knowing_and_forgetting_while_workers_index(open_engine: Open) -> None:

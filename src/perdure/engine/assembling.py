@@ -101,13 +101,14 @@ def _found_and_said(
     """What was found within the second room, and the conversation in what that leaves of the first. Nothing is told twice."""
     left, room = rooms
     found = found_block(known.cards, known.hits, room, count, [])
-    messages = _latest_turns(said, left - (0 if found is None else found.tokens), count, dropped)
+    missing: list[str] = []
+    messages = _latest_turns(said, left - (0 if found is None else found.tokens), count, missing)
     shown = {message.id for message in messages}
     found = found_block(known.cards, [hit for hit in known.hits if hit.id not in shown], room, count, dropped)
-    if found is not None:
-        cost = sum(_cost(message, count) for message in messages)
-        if found.tokens + cost > left:
-            messages = _latest_turns(said, left - found.tokens, count, dropped)
+    if found is not None and found.tokens + sum(_cost(message, count) for message in messages) > left:
+        missing.clear()
+        messages = _latest_turns(said, left - found.tokens, count, missing)
+    dropped += missing
     return found, messages
 
 
@@ -146,7 +147,8 @@ def _blocks(remembered: Remembered, count: Count) -> list[Block]:
         tail = "\n".join(f"{message.role}: {' '.join(message.content.split())}" for message in remembered.previous_tail)
         first, last = remembered.previous_tail[0], remembered.previous_tail[-1]
         source = f"session {first.session_number}, messages {first.seq} to {last.seq}; its digest is not written yet"
-        blocks.append(_block("previous_tail", "The end of the previous session", source, tail, count))
+        block = _block("previous_tail", "The end of the previous session", source, tail, count)
+        blocks.append(replace(block, sources=tuple(message.id for message in remembered.previous_tail)))
     return blocks
 
 
