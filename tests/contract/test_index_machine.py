@@ -316,6 +316,7 @@ def _small_packs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(indexing, "PACK_ITEMS", 5)
     monkeypatch.setattr(indexing, "EMBED_BATCH", 3)
     monkeypatch.setattr(indexing, "PAGE", 4)
+    monkeypatch.setattr(indexing, "GONE_MAX", 6)
     monkeypatch.setattr(stacks, "SMALL_SEGMENTS_MAX", 3)
 
 

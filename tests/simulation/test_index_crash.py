@@ -19,7 +19,7 @@ MESSAGES = 60
 
 @pytest.fixture(autouse=True)
 def _small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in (("EMBED_BATCH", 3), ("PACK_ITEMS", 8), ("PAGE", 5)):
+    for name, value in (("EMBED_BATCH", 3), ("PACK_ITEMS", 8), ("PAGE", 5), ("GONE_MAX", 10)):
         monkeypatch.setattr(indexing, name, value)
 
 

@@ -36,7 +36,7 @@ NOW = datetime(2026, 1, 5, 10, tzinfo=UTC)
 @pytest.fixture
 def open_engine(own_database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:  # noqa: F811 - a fixture
     """Engines on a new store with small packs. Once they are closed, the database must not have had a deadlock to break."""
-    for name, value in (("EMBED_BATCH", 3), ("PACK_ITEMS", 4), ("PAGE", 5)):
+    for name, value in (("EMBED_BATCH", 3), ("PACK_ITEMS", 4), ("PAGE", 5), ("GONE_MAX", 10)):
         monkeypatch.setattr(indexing, name, value)
     schema = f"t_{uuid.uuid4().hex[:16]}"
     before = deadlocks(own_database)

@@ -60,6 +60,9 @@ class SqlIndex:
     def flush(self) -> datetime | None:
         """Carry out what is pending; the time of it, or None if that changed nothing."""
         pending, self._pending = self._pending, Pending()
+        if pending.without_packs:
+            self.head()  # first of all, as everywhere: it keeps rivals off
+            self._run.change("remove_index_packs", self._prefix)
         found = {} if pending.fresh else self._held(pending)
         same = [name for name, held in found.items() if (entry := pending.entries[name]) is not None and entry.body == held[2]]
         for name in same:
@@ -107,6 +110,7 @@ class SqlIndex:
         self._run.change("remove_index_vectors", (*self._prefix, embedder))
 
     def mend(self) -> None:
+        self.head()
         self._run.change("remove_index_packs", self._prefix)
         self._run.change("remove_gone_index_entries", self._prefix)
         self._run.change("unlink_index_entries", self._prefix)
@@ -121,7 +125,7 @@ class SqlIndex:
         self._run.put("insert_index_pack", [forms.pack_row(self._owner, pack)])
 
     def remove_packs(self) -> None:
-        self._run.change("remove_index_packs", self._prefix)
+        self._pending.without_packs = True
 
     def _advance(self, count: int) -> int:
         """Reserve numbers; the last one before them. Rivals wait here until we are done, so numbers are committed in order."""

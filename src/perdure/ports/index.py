@@ -91,8 +91,8 @@ class IndexView(Protocol):
 
 
 class IndexTx(IndexView, Protocol):
-    """What is added, put and removed here is done when the transaction ends, after everything else in it, together with
-    the job that makes vectors: rivals wait for each other only then, and in one order."""
+    """What is added, put and removed here, packs included, is done when the transaction ends, after everything else in it,
+    together with the job that makes vectors: rivals wait for each other only then, and in one order."""
 
     def add(self, entries: Sequence[NewEntry], *, now: datetime) -> None:
         """Have entries of things that are new inserted. One that is indexed already is a `Conflict`."""
@@ -126,7 +126,7 @@ class IndexTx(IndexView, Protocol):
         """Insert a pack, in place of those that overlap it."""
 
     def remove_packs(self) -> None:
-        """Drop all packs."""
+        """Have all packs dropped."""
 
 
 @dataclass(slots=True)
@@ -136,6 +136,7 @@ class Pending:
     entries: dict[tuple[str, str], NewEntry | None] = field(default_factory=dict)
     added: set[tuple[str, str]] = field(default_factory=set)
     """What must not be held already."""
+    without_packs: bool = False
     now: datetime | None = None
 
     @property

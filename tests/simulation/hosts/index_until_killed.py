@@ -14,7 +14,7 @@ from scripted_embedder import ScriptedEmbedder
 
 url, manner = sys.argv[1:]
 # Many short steps, so that there are many moments to be killed at.
-indexing.EMBED_BATCH, indexing.PACK_ITEMS, indexing.PAGE = 3, 8, 5
+indexing.EMBED_BATCH, indexing.PACK_ITEMS, indexing.PAGE, indexing.GONE_MAX = 3, 8, 5, 10
 embedder = ScriptedEmbedder(name="other" if manner == "other" else "scripted")
 engine = perdure.open(settings=perdure.Settings(url=url), embedder=embedder)
 ana = engine.memory("ana")

@@ -57,6 +57,8 @@ class MemoryIndex:
     def flush(self) -> datetime | None:
         """Carry out what is pending; the time of it, or None if that changed nothing."""
         pending, self._pending = self._pending, Pending()
+        if pending.without_packs:
+            self._remove_packs()
         rows = self._held.tables["index_entries"].values() if pending.entries else ()
         held = {(row[3], row[4]): row[2] for row in rows if (row[3], row[4]) in pending.entries}
         for name, number in list(held.items()):
@@ -91,7 +93,7 @@ class MemoryIndex:
             self._held.remove("index_vectors", row[:4])
 
     def mend(self) -> None:
-        self.remove_packs()
+        self._remove_packs()
         for row in self._held.of("index_entries"):
             if row[3] == forms.GONE:
                 self._held.remove("index_entries", row[:3])
@@ -116,6 +118,9 @@ class MemoryIndex:
         self._held.put("index_packs", forms.pack_row(self._owner, pack))
 
     def remove_packs(self) -> None:
+        self._pending.without_packs = True
+
+    def _remove_packs(self) -> None:
         for pack in self.packs():
             self._held.remove("index_packs", (*self._prefix, pack.first))
 

@@ -175,6 +175,18 @@ class IndexContract:
         assert numbered(store) == [(2, "m2", 0), (3, "3", 1), (4, "m3", 0), (5, "m1", 3)]
         assert entries(store, after=2, upto=3) == [IndexRow(3, GONE, "3", 1, b"")], "it still says that 1 is no more"
 
+    def test_putting_what_says_the_same_changes_nothing(self, store: Store) -> None:
+        put(store, an_entry("m1"), an_entry("m2"))
+        put_vectors(store, (1, b"one"))
+        finish_job(store)
+        before = rows_of(store)
+        put(store, an_entry("m1"), an_entry("m2"))
+        assert rows_of(store) == before
+        put(store, an_entry("m1"), an_entry("m2", b"new"))
+        assert (numbered(store), vectors(store)) == ([(1, "m1", 0), (3, "m2", 2)], {1: b"one"})
+        with pytest.raises(Conflict):
+            add(store, an_entry("m1"))
+
     def test_one_id_of_two_kinds_is_two_things(self, store: Store) -> None:
         put(store, an_entry("x"), an_entry("x", kind="todo"))
         put(store, an_entry("x", b"new", kind="todo"))

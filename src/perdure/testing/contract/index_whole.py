@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from perdure.domain.jobs import Settlement
 from perdure.domain.scope import Owner
-from perdure.ports.index import IndexHead, Pack
+from perdure.ports.index import GONE, IndexHead, IndexRow, Pack
 from perdure.ports.rows import TABLES
-from perdure.ports.store import Row, Store
+from perdure.ports.store import Row, Store, Tx
 from perdure.testing.contract.index import (
+    ALL,
     A,
     B,
     add,
@@ -86,6 +89,73 @@ class IndexWholeContract:
         pack = Pack(3, 9, B, bytes(range(256)) * 1_000)
         change(store, lambda index: index.put_pack(pack))
         assert store.read(ANA, lambda view: view.index.packs()) == [pack]
+
+    # -- mending
+
+    def test_mending_drops_what_only_says_what_is_gone_and_begins_anew(self, store: Store) -> None:
+        full(store)
+        put(store, an_entry("m2", b"newer"))
+        put(store, an_entry("m9"))
+        remove(store, "m9")
+        finish_job(store)
+        first, held = head(store), {row.number: row for row in entries(store) if row.kind != GONE}
+        change(store, lambda index: index.mend())
+        now = head(store)
+        assert now.incarnation not in ("", first.incarnation)
+        assert now == replace(first, incarnation=now.incarnation)
+        assert entries(store) == [replace(row, replaces=0) for _, row in sorted(held.items())]
+        assert (vectors(store), vectors(store, B), spans(store)) == ({1: b"one"}, {1: b"uno"}, [])
+        assert claim(store) == [], "nothing was added"
+        put(store, an_entry("m2", b"newest"))
+        assert numbered(store)[-1] == (first.last + 1, "m2", 5), "numbers go on"
+
+    def test_mending_takes_back_what_the_head_could_not_know(self, store: Store) -> None:
+        put(store, an_entry("m1"), an_entry("m2"))
+        change(store, lambda index: index.put_head(replace(index.head(), embedder=A, vectored=99)))
+        change(store, lambda index: index.mend())
+        assert (head(store).last, head(store).vectored, head(store).embedder) == (2, 0, A)
+
+    def test_mending_nothing_is_nothing_and_others_are_left_alone(self, store: Store) -> None:
+        change(store, lambda index: index.mend())
+        assert [row for rows in rows_of(store).values() for row in rows] == []
+        full(store, BOB)
+        full(store)
+        theirs = [row for rows in rows_of(store).values() for row in rows if row[1] == "bob"]
+        change(store, lambda index: index.mend())
+        assert [row for rows in rows_of(store).values() for row in rows if row[1] == "bob"] == theirs
+
+    def test_failed_work_mends_nothing(self, store: Store) -> None:
+        full(store)
+        before = rows_of(store)
+
+        def work(tx: Tx) -> None:
+            tx.index.mend()
+            raise RuntimeError("power cut")
+
+        with pytest.raises(RuntimeError, match="power cut"):
+            store.write(ANA, work)
+        assert rows_of(store) == before
+
+    def test_a_pack_that_is_put_while_others_mend_is_never_left_with_something_that_is_over(self, store: Store) -> None:
+        """Reading the head keeps rivals off, and so does mending."""
+        for number in range(12):
+            put(store, an_entry("m1", f"{number}".encode()), an_entry(f"n{number}"))
+            seen = head(store)
+            rows = entries(store)
+            packing = threading.Event()
+
+            def pack(tx: Tx, seen: IndexHead = seen, rows: list[IndexRow] = rows, begun: threading.Event = packing) -> None:
+                same = tx.index.head().incarnation == seen.incarnation
+                begun.set()
+                if same and tx.index.entries(0, upto=ALL, limit=ALL) == rows:
+                    tx.index.put_pack(Pack(rows[0].number, rows[-1].number, A, b"packed"))
+
+            thread = threading.Thread(target=store.write, args=(ANA, pack))
+            thread.start()
+            packing.wait(5)
+            change(store, lambda index: index.mend())
+            thread.join()
+            assert store.read(ANA, lambda view: view.index.packs()) == []
 
     # -- owners
 
