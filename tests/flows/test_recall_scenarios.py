@@ -492,6 +492,18 @@ def test_what_another_agent_was_told_changes_no_score(engine: perdure.Engine, an
         settle(engine)
 
 
+def test_vectors_of_what_another_agent_was_told_change_no_score_of_what_waits_for_its_own(
+    engine: perdure.Engine, ana: Memory
+) -> None:
+    ana.remember("Owns a blue boat")
+    before = scores(ana.recall("blue boat"))
+    ana.forget(user=True)
+    ana.remember("Saw a red car", visible_to="companion")
+    engine.process()
+    ana.remember("Owns a blue boat")
+    assert scores(ana.recall("blue boat")) == pytest.approx(before, abs=1e-4)
+
+
 # -- cards: T-40, S3-22, S3-23, B-48 ------------------------------------------------------------------------------------------
 
 

@@ -85,6 +85,16 @@ class IndexWholeContract:
         change(store, lambda index: index.remove_packs())
         assert spans(store) == []
 
+    def test_packs_are_dropped_when_the_transaction_ends(self, store: Store) -> None:
+        put_packs(store, (1, 4), (5, 8))
+
+        def work(tx: Tx) -> list[tuple[int, int]]:
+            tx.index.remove_packs()
+            return tx.index.pack_spans()
+
+        assert store.write(ANA, work) == [(1, 4), (5, 8)]
+        assert spans(store) == []
+
     def test_a_pack_comes_back_as_it_was(self, store: Store) -> None:
         pack = Pack(3, 9, B, bytes(range(256)) * 1_000)
         change(store, lambda index: index.put_pack(pack))
