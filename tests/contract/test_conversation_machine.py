@@ -312,7 +312,7 @@ def test_in_memory_nothing_is_lost_or_told_twice() -> None:
     def open_subject(clock: StoppedClock, model: ScriptedSummariser | None, fresh: bool) -> Engine:
         if fresh:
             kept[:] = [LastingStore()]
-        return Engine(kept[0], clock, BASE, summariser=model)
+        return Engine(kept[0], clock, BASE, models={"summariser": model})
 
     run(open_subject, examples=200)
 

@@ -40,7 +40,7 @@ from perdure.domain.scope import Address, MessageId, Owner, SessionId, ToolCallI
 from perdure.domain.tally import Tally
 from perdure.domain.times import from_us
 from perdure.ports import rows
-from perdure.ports.index import IndexHead, head_row, index_job
+from perdure.ports.index import INDEX_JOB, IndexHead, head_row, index_job
 from perdure.ports.rewriting import rewritten
 from perdure.ports.rows import TABLES, AnyRow
 from perdure.ports.store import Features, Row, Tx, View
@@ -328,8 +328,7 @@ class MemoryStore:
                     owners.setdefault(owner, OwnerRows()).put(table, row)
                     counts[table] += 1
             for owner, held in owners.items() if "index_heads" not in counts else ():
-                held.put("index_heads", head_row(owner, IndexHead(os.urandom(8).hex())))
-                MemoryTx(held, owner).enqueue(index_job(from_us(0)), now=from_us(0), queue_max=MAX_INTEGER)
+                _seed_index(owner, held)
             for held in owners.values():
                 held.commit()
             self._owners = owners
@@ -377,6 +376,16 @@ class MemoryStore:
             if self._closed:
                 raise Unavailable("the store is closed; open it again")
             yield
+
+
+def _seed_index(owner: Owner, held: OwnerRows) -> None:
+    """The job that makes the index of an owner anew, if there is anything to index."""
+    if not any(held.tables[name] for name in ("sessions", "records", "state_keys", "series")):
+        return
+    held.put("index_heads", head_row(owner, IndexHead(os.urandom(8).hex())))
+    name = (owner.space, owner.user, INDEX_JOB, INDEX_JOB)
+    row = held.tables["jobs"].get(name, rows.job_row(new_job(owner, index_job(from_us(0)), from_us(0))))
+    held.put("jobs", (*name, "ready", row[5], 0, 0, *row[8:11], None, *row[12:]))
 
 
 def _by_key(table: str) -> Callable[[AnyRow], AnyRow]:
