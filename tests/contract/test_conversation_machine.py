@@ -190,7 +190,7 @@ class Conversations(RuleBasedStateMachine):
         seqs = [message.seq for message in context.messages]
         assert seqs == sorted(set(seqs))
         for block in context.blocks:
-            self.only_of(place, block.text, also_channels=block.kind == "spine")
+            self.only_of(place, block.text, also_channels=block.kind in ("spine", "lessons", "instructions"))
         for message in context.messages:
             self.only_of(place, message.content)
 

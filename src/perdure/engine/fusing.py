@@ -62,6 +62,8 @@ class Measured:
     hits: Hits
     weight: float = 1.0
     """The weight of the heaviest term that was found: less than 1 if only words were that shape a question or name a time."""
+    sought: float = 1.0
+    """The same of the question itself, found or not."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,7 @@ def measured(shelf: Shelf, asked: Asked, allowed: Flags, vector: Floats | None) 
         machine=np.zeros(shelf.items, np.bool_) if asked.of_the_assistant else arms.machine(shelf),
         hits=hits,
         weight=hits.heaviest(),
+        sought=max((one.weight for one in asked.terms if one.kin_of < 0), default=1.0),
     )
 
 
@@ -109,7 +112,7 @@ def fused(shelf: Shelf, found: Measured, allowed: Flags, *, limit: int, weights:
     voice = np.where(found.machine, np.float32(weights.machine), np.float32(1))
     # `What did I say in April?` is asked of a time: its words must not count as if they were what is sought.
     by_words = np.float32(found.weight) * voice * of_best(found.words)
-    by_meaning = np.float32(found.weight * weights.meaning) * voice * above_usual(found.meaning, allowed)
+    by_meaning = np.float32(found.sought * weights.meaning) * voice * above_usual(found.meaning, allowed)
     if shelf.unseen.any() and not shelf.unseen.all():
         # What has no vector yet is taken to mean what its words say: it must not stand behind older neighbours.
         by_meaning = np.where(shelf.unseen, np.float32(weights.meaning) * by_words, by_meaning)
