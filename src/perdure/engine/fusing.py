@@ -113,7 +113,8 @@ def fused(shelf: Shelf, found: Measured, allowed: Flags, *, limit: int, weights:
     # `What did I say in April?` is asked of a time: its words must not count as if they were what is sought.
     by_words = np.float32(found.weight) * voice * of_best(found.words)
     by_meaning = np.float32(found.sought * weights.meaning) * voice * above_usual(found.meaning, allowed)
-    if shelf.unseen.any() and not shelf.unseen.all():
+    waiting = shelf.unseen & allowed
+    if waiting.any() and not np.array_equal(waiting, allowed):
         # What has no vector yet is taken to mean what its words say: it must not stand behind older neighbours.
         by_meaning = np.where(shelf.unseen, np.float32(weights.meaning) * by_words, by_meaning)
     by_session = np.float32(weights.session) * voice * of_best(found.session)
