@@ -1,4 +1,4 @@
-"""Writes until no file may grow any more, then again with room: url, bytes a file may have, how to write.
+"""Writes until no file may grow any more, then again with room: url, bytes a file may grow once the store is made, how to write.
 
 The limit of the process on the size of a file stands for a full disk: the writes fail, and Python ignores the signal.
 Says as JSON what was acknowledged, which errors came, and what could be read while the disk was full.
@@ -45,8 +45,9 @@ def held(memory: perdure.Memory) -> list[str]:
 
 
 write = append_many if manner == "append_many" else append
-resource.setrlimit(resource.RLIMIT_FSIZE, (int(bytes_max), hard))
 with perdure.open(settings=perdure.Settings(url=url)) as engine:
+    made = max(file.bytes for file in engine.files())
+    resource.setrlimit(resource.RLIMIT_FSIZE, (made + int(bytes_max), hard))
     memory = engine.memory("ana")
     threads = [threading.Thread(target=write_until_full, args=(memory,)) for _ in range(4 if manner == "threads" else 1)]
     for thread in threads:
