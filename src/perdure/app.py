@@ -1,39 +1,42 @@
-"""The composition root: builds an engine from settings. The only module that names adapters."""
+"""The composition root: builds an engine from settings."""
 
 from __future__ import annotations
 
 import os
 import socket
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, TypedDict
-from urllib.parse import parse_qsl, unquote, urlsplit
+from typing import TYPE_CHECKING
 
 from perdure.domain.errors import InvalidInput
-from perdure.domain.knowledge import Extraction, ExtractionRequest
 from perdure.domain.limits import Limits
 from perdure.domain.recall import parse_blend
 from perdure.domain.reports import BackupReport, DoctorReport, ProcessReport, PurgeReport, StoreFile, VerifyReport
 from perdure.domain.scope import DEFAULT, Owner, Scope
-from perdure.domain.text import utf8_size
 from perdure.engine.extractive import ExtractiveSummariser
-from perdure.engine.tokens import estimate_tokens
 from perdure.engine.upkeep import CURATE, EXTRACT, LESSONS, SWEEP, TALLY, TRANSCRIPT
 from perdure.handles.conversation import ConversationServices
 from perdure.handles.knowledge import KnowledgeServices
 from perdure.handles.memory import Memory, MemoryServices
 from perdure.handles.recall import RecallServices
 from perdure.handles.series import SeriesServices
+from perdure.parts import (
+    Models,
+    Rules,
+    check_extractor,
+    check_reranker,
+    check_summariser,
+    embedder_of,
+    near_words,
+    open_store,
+    token_count,
+)
 from perdure.ports.clock import Clock
 from perdure.ports.contexts import ContextStore
-from perdure.ports.embedding import Embedder
-from perdure.ports.extract import Extractor
 from perdure.ports.index import INDEX_JOB
-from perdure.ports.rerank import Reranker
 from perdure.ports.store import Progress, Store
 from perdure.ports.summarise import Summariser
 from perdure.services.aggregates import Aggregates
@@ -73,21 +76,12 @@ from perdure.services.turns import Turns
 from perdure.services.undoing import Undoing
 from perdure.services.verify import verify
 from perdure.services.work import TIDY, Handler, Worker, tidy_handler, tidy_job
-from perdure.settings import Settings, default_store_path, load
+from perdure.settings import Settings, load
 
 if TYPE_CHECKING:
     from typing import Self, Unpack
 
 BACKGROUND_STOP_S = 10.0
-
-
-class Models(TypedDict, total=False):
-    """What a host may bring along instead of the rules and the built-in embedder."""
-
-    summariser: Summariser | None
-    extractor: Extractor | None
-    embedder: Embedder | None
-    reranker: Reranker | None
 
 
 def open(  # noqa: A001 - `perdure.open` reads as what it is, and nothing in this module needs the builtin
@@ -115,7 +109,7 @@ def open(  # noqa: A001 - `perdure.open` reads as what it is, and nothing in thi
     unknown = [name for name in models if name not in Models.__annotations__]
     if unknown:
         raise TypeError(f"open() got an unexpected keyword argument {unknown[0]!r}")
-    return Engine(_open_store(chosen), clock, chosen, background=background, models=models)
+    return Engine(open_store(chosen), clock, chosen, background=background, models=models)
 
 
 def restore(
@@ -134,7 +128,7 @@ def restore(
         raise InvalidInput("`url` and `settings` are both given; put the URL into the settings")
     # First the file: a wrong name must not leave a new, empty store behind.
     check_file(Path(path))
-    store = _open_store(settings if settings is not None else load(url=url))
+    store = open_store(settings if settings is not None else load(url=url))
     try:
         return restore_file(store, Path(path), replace=replace, progress=progress)
     finally:
@@ -167,18 +161,18 @@ class Engine:
         todos, orders = Todos(store, clock, limits), Instructions(store, clock, limits)
         limit = settings.series_max_entries
         series = SeriesService(store, clock, limits, None if limit == 0 else limit)
-        _check_reranker(given.get("reranker"))
-        embedders = Embedders(settings.embedder, given.get("embedder"), _embedder)
+        check_reranker(given.get("reranker"))
+        embedders = Embedders(settings.embedder, given.get("embedder"), embedder_of)
         recalling = Recalling(
-            store, clock, limits, settings.zone, Shelves(), embedders, _near, _token_count(settings.tokenizer),
+            store, clock, limits, settings.zone, Shelves(), embedders, near_words, token_count(settings.tokenizer),
             parse_blend(settings.recall_blend), series, given.get("reranker"),
         )  # fmt: skip
         indexing = Indexing(store, clock, embedders.current, settings.zone)
         talk = _Talk(store, clock, settings, given.get("summariser"), Knowing(store, clock, known, todos, orders, recalling))
         self._ingest = talk.services.ingest
         extractor = given.get("extractor")
-        _check_extractor(extractor)
-        chosen = _Rules() if extractor is None else extractor
+        check_extractor(extractor)
+        chosen = Rules() if extractor is None else extractor
         knowledge = KnowledgeServices(
             known,
             Undoing(store, clock),
@@ -292,8 +286,8 @@ class _Talk:
         layers, limits = settings.layers, settings.limits
         idle = timedelta(seconds=settings.session_idle_s)
         offline = ExtractiveSummariser()
-        _check_summariser(summariser)
-        count = _token_count(settings.tokenizer)
+        check_summariser(summariser)
+        count = token_count(settings.tokenizer)
         writer = Writer(store, offline if summariser is None else summariser, offline, count, layers.window_messages)
         has_files = bool(settings.files_dir)
         folding = Folding(store, clock, writer, layers, limits.queue_jobs_max, keep_lessons=has_files)
@@ -331,17 +325,6 @@ class _Talk:
             self.handlers[LESSONS] = lessons_handler(self.book)
 
 
-class _Rules:
-    """The rule extractor, loaded when it is first asked: its patterns take longer than all the rest of opening a store."""
-
-    name = "rules/1"
-
-    def extract(self, request: ExtractionRequest) -> Extraction:
-        from perdure.engine.extraction import RuleExtractor
-
-        return RuleExtractor().extract(request)
-
-
 class _Background:
     """A thread that runs jobs until it is stopped, or the process ends."""
 
@@ -357,122 +340,6 @@ class _Background:
     def stop(self) -> None:
         self._stop.set()
         self._thread.join(BACKGROUND_STOP_S)
-
-
-@dataclass(frozen=True, slots=True)
-class _Target:
-    """A URL taken apart."""
-
-    kind: str
-    path: str = ""
-
-
-def _target(url: str) -> _Target:
-    if not url:
-        return _Target("sqlite", str(default_store_path()))
-    if url == "memory:":
-        return _Target("memory")
-    try:
-        utf8_size(url, "the store URL")
-        parts = urlsplit(url)
-    except ValueError:
-        raise InvalidInput("the store URL cannot be read; use sqlite:///FILE, postgresql://… or memory:") from None
-    if parts.scheme in ("postgresql", "postgres"):
-        return _Target("postgres")
-    if parts.scheme == "sqlite" and not parts.netloc and len(parts.path) > 1 and parts.path.startswith("/"):
-        if parts.path.endswith("/:memory:"):
-            raise InvalidInput("a store in memory is opened with the URL memory:")
-        if parse_qsl(parts.query, keep_blank_values=True) or parts.fragment:
-            raise InvalidInput("a `sqlite:` URL takes no `?` or `#`; write them as %3F and %23 if they are part of the name")
-        # As elsewhere: three slashes for a relative path, four for an absolute one.
-        path = unquote(parts.path[1:])
-        utf8_size(path, "the path in the store URL")
-        return _Target("sqlite", path)
-    # The URL is not quoted: it may carry a password.
-    raise InvalidInput(
-        f"the store URL with scheme {parts.scheme!r:.20} cannot be opened; "
-        "use sqlite:///FILE (relative), sqlite:////FILE (absolute), postgresql://… or memory:"
-    )
-
-
-def _open_store(settings: Settings) -> Store:
-    target = _target(settings.url)
-    if target.kind == "memory":
-        from perdure.adapters.memory.store import MemoryStore
-
-        return MemoryStore()
-    if target.kind == "sqlite":
-        from perdure.adapters.sqlite.store import SqliteStore
-
-        return SqliteStore(target.path, synchronous=settings.durability.upper(), busy_s=settings.deadline_s)
-    try:
-        from perdure.adapters.postgres.store import PostgresStore
-    except ImportError as error:
-        raise InvalidInput(f"PostgreSQL needs `{error.name}`; install it with: pip install 'perdure[postgres]'") from error
-    return PostgresStore(
-        settings.url,
-        schema=settings.postgres_schema,
-        pool_max=settings.postgres_pool_max,
-        deadline_s=settings.deadline_s,
-    )
-
-
-def _check_summariser(summariser: object) -> None:
-    if summariser is None:
-        return
-    name = getattr(summariser, "name", None)
-    if not isinstance(name, str) or not 0 < len(name) <= 100 or not name.isprintable():
-        raise InvalidInput(f"the `name` of the summariser = {name!r:.60} must be a printable text of 1 to 100 characters")
-    if not callable(getattr(summariser, "summarise", None)):
-        raise InvalidInput(
-            f"`summariser` is a `{type(summariser).__name__}`; it needs a `name` and a method `summarise(request)`"
-        )
-
-
-def _check_extractor(extractor: object) -> None:
-    if extractor is None:
-        return
-    if not isinstance(getattr(extractor, "name", None), str) or not callable(getattr(extractor, "extract", None)):
-        raise InvalidInput(f"`extractor` is a `{type(extractor).__name__}`; it needs a `name` and a method `extract(request)`")
-
-
-def _check_reranker(reranker: object) -> None:
-    named = isinstance(getattr(reranker, "name", None), str)
-    if reranker is not None and (not named or not callable(getattr(reranker, "rerank", None))):
-        raise InvalidInput(
-            f"`reranker` is a `{type(reranker).__name__}`; it needs a `name` and a method `rerank(question, texts)`"
-        )
-
-
-def _near(word: str) -> Sequence[tuple[str, float]]:
-    """Words of like meaning, by the built-in table, which is read when it is first asked."""
-    from perdure.adapters.embedding.kin import bundled_kin
-
-    return bundled_kin().near(word)
-
-
-def _embedder(setting: str) -> Embedder:
-    kind, _, rest = setting.partition(":")
-    if kind == "onnx":
-        from perdure.adapters.embedding.onnx import OnnxEmbedder
-
-        return OnnxEmbedder(Path(rest))
-    if kind in ("openai", "ollama"):
-        from perdure.adapters.embedding.http import OLLAMA, OPENAI, HttpEmbedder, ServerModel
-
-        address, _, model = rest.rpartition("#")
-        return HttpEmbedder(ServerModel(address, model), OPENAI if kind == "openai" else OLLAMA)
-    from perdure.adapters.embedding.static import StaticEmbedder
-
-    return StaticEmbedder()
-
-
-def _token_count(tokenizer: str) -> Callable[[str], int]:
-    if not tokenizer:
-        return estimate_tokens
-    from perdure.adapters.tokens import token_counter
-
-    return token_counter(tokenizer).count
 
 
 def _version() -> str:

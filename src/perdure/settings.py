@@ -21,6 +21,14 @@ from perdure.domain.recall import parse_blend
 PREFIX = "PERDURE_"
 OTHERS = ("config", "bench_data", "rebuild_embedder")
 """Variables of that name which are no settings: where the settings are, and what benchmarks and builds read."""
+CHOICES = {
+    "durability": ("full", "normal"),
+    "week_start": ("monday", "sunday"),
+    "lessons_scope": ("", "global", "agent", "user", "channel"),
+    "save_results": ("manual", "suggest", "auto"),
+}
+SECRETS = ("embedder_key", "model_key")
+"""Keys whose values are shown nowhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +59,22 @@ class Settings:
     """A session with more messages than this has a transcript."""
     zone: str = "UTC"
     """The users' time zone, in which `yesterday` and `next Friday` are meant."""
+    week_start: str = "monday"
+    """The day on which `this week` begins: `monday` or `sunday`."""
+    agents_dir: str = ""
+    """The folder of `memory.md` and of `agent-ID/` with `soul.md`, `mood.md`, `skill.md`, `memory.md`. Empty: rows only."""
+    lessons_scope: str = ""
+    """Whom lessons of compaction reach: `global`, `agent`, `user` or `channel`. Empty: as the set-up suggests."""
+    save_results: str = "manual"
+    """What becomes of a tool's result: `manual` (nothing), `suggest` (it is proposed) or `auto` (what lasts is saved)."""
     embedder: str = "static"
     """What compares meaning: `static` (built in), `none`, `onnx:FOLDER`, `openai:URL#MODEL` or `ollama:URL#MODEL`."""
+    embedder_key: str = field(default="", repr=False)
+    """The API key that the embedder's server wants. It goes into a header and is shown nowhere."""
+    model: str = ""
+    """A chat model that helps to summarise, learn and choose: `openai:URL#MODEL` or `ollama:URL#MODEL`. Empty: rules do."""
+    model_key: str = field(default="", repr=False)
+    """The API key that the model's server wants. It goes into a header and is shown nowhere."""
     recall_blend: str = "off"
     """`off`: recall orders by relevance. `on`: by 40 % relevance, 30 % recency, 30 % frequency; or three other weights."""
     series_max_entries: int = 10_000
@@ -67,8 +89,10 @@ class Settings:
     """What one call may carry and what may wait: each is a key of its own."""
 
     def __post_init__(self) -> None:
-        if self.durability not in ("full", "normal"):
-            raise InvalidInput(f"setting `durability` = {self.durability!r:.40} is unknown; use full or normal")
+        for name, choices in CHOICES.items():
+            if getattr(self, name) not in choices:
+                shown = ", ".join(choice or "empty" for choice in choices)
+                raise InvalidInput(f"setting `{name}` = {getattr(self, name)!r:.40} is unknown; use one of {shown}")
         check_profile(self.profile)
         for name in ("deadline_s", "session_idle_s", "session_resume_s"):
             value = getattr(self, name)
@@ -106,6 +130,11 @@ class Setting:
     value: object
     source: str
 
+    @property
+    def shown(self) -> object:
+        """The value as it may be shown: of a secret, only that there is one."""
+        return "(set)" if self.name in SECRETS and self.value else self.value
+
 
 def load(environ: Mapping[str, str] | None = None, **given: object) -> Settings:
     """Settings from all sources; `given` wins where it is not None."""
@@ -125,6 +154,8 @@ def listing(environ: Mapping[str, str] | None = None, **given: object) -> list[S
         elif (variable := PREFIX + name.upper()) in env:
             found.append(Setting(name, _cast(env[variable], default, variable), variable))
         elif name in file:
+            if name in SECRETS and not isinstance(file[name], str):
+                raise InvalidInput(f"{path}: {name} must be a text in quotes; correct it")  # its value is not quoted
             found.append(Setting(name, _cast(file[name], default, f"{path}: {name}"), str(path)))
         else:
             found.append(Setting(name, default, "default"))
@@ -133,6 +164,11 @@ def listing(environ: Mapping[str, str] | None = None, **given: object) -> list[S
 
 GROUPS = {"layers": Layers, "limits": Limits}
 """Keys that stand beside the others but are handed on together."""
+PYTHON_ONLY = frozenset(
+    {"metadata_bytes_max", "batch_messages_max", "entry_bytes_max", "batch_entries_max"}
+    | {"window_messages", "rolling_turns", "spine_turns"}
+)
+"""Fields of the groups that hosts set in Python if ever: whoever needs another value has code of their own anyway."""
 
 
 def defaults() -> dict[str, Any]:
@@ -140,7 +176,7 @@ def defaults() -> dict[str, Any]:
     standard = Settings()
     keys = {one.name: getattr(standard, one.name) for one in fields(Settings) if one.name not in GROUPS}
     for name, group in GROUPS.items():
-        keys |= {one.name: getattr(getattr(standard, name), one.name) for one in fields(group)}
+        keys |= {one.name: getattr(getattr(standard, name), one.name) for one in fields(group) if one.name not in PYTHON_ONLY}
     return keys
 
 

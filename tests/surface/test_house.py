@@ -22,8 +22,9 @@ MAY_IMPORT = {
     "adapters": {"domain", "ports", "adapters"},
     "settings": {"domain"},
     "handles": {"domain", "ports", "engine", "services", "handles"},
-    "app": {"domain", "ports", "engine", "services", "adapters", "settings", "handles"},
-    "aio": {"domain", "ports", "engine", "services", "settings", "handles", "app", "aio"},
+    "parts": {"domain", "ports", "engine", "services", "adapters", "settings"},
+    "app": {"domain", "ports", "engine", "services", "adapters", "settings", "handles", "parts"},
+    "aio": {"domain", "ports", "engine", "services", "settings", "handles", "app", "parts", "aio"},
     # Context documents work on a folder alone, without an engine: their own composition root.
     "knowledge": {"domain", "engine", "services"},
     "recalling": {"domain", "ports", "handles"},
@@ -118,7 +119,7 @@ def test_only_the_composition_root_names_adapters() -> None:
         name
         for name, tree in modules().items()
         for module, _ in imports(tree)
-        if module.startswith("perdure.adapters") and layer(name) not in ("adapters", "app", "contexts")
+        if module.startswith("perdure.adapters") and layer(name) not in ("adapters", "app", "parts", "contexts")
     ]
     assert wrong == []
 

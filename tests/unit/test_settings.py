@@ -6,7 +6,7 @@ import pytest
 
 import perdure
 from perdure import InvalidInput, Limits, Settings
-from perdure.app import _target
+from perdure.parts import target
 from perdure.settings import defaults, listing, load
 
 ROOT = Path(__file__).parents[2]
@@ -37,7 +37,7 @@ def test_arguments_beat_the_environment_beats_the_file_beats_the_default(tmp_pat
     "env",
     [
         {"PERDURE_COLOUR": "blue"}, {"PERDURE_DEADLINE_S": "soon"}, {"PERDURE_DURABILITY": "some"}, {"PERDURE_DEADLINE_S": "-1"},
-        {"PERDURE_POSTGRES_SCHEMA": "a b"}, {"PERDURE_POSTGRES_POOL_MAX": "0"}, {"PERDURE_BATCH_MESSAGES_MAX": "0"},
+        {"PERDURE_POSTGRES_SCHEMA": "a b"}, {"PERDURE_POSTGRES_POOL_MAX": "0"}, {"PERDURE_QUEUE_JOBS_MAX": "0"}, {"PERDURE_BATCH_MESSAGES_MAX": "5"}, {"PERDURE_WEEK_START": "tuesday"},
         {"PERDURE_CONFIG": "/no/such/file"}, {"PERDURE_DEADLINE_S": "nan"},
     ],
 )  # fmt: skip
@@ -69,7 +69,7 @@ def test_there_are_at_most_forty_keys_and_each_is_documented() -> None:
     ],
 )  # fmt: skip
 def test_urls_name_a_store(url: str, kind: str, path: str) -> None:
-    assert (_target(url).kind, _target(url).path) == (kind, path)
+    assert (target(url).kind, target(url).path) == (kind, path)
 
 
 @pytest.mark.parametrize(

@@ -19,10 +19,10 @@ from perdure.aio.knowledge import AsyncEntities, AsyncMemories, AsyncTasks, Asyn
 from perdure.aio.memory import AsyncMemory
 from perdure.aio.threads import Threads
 from perdure.aio.tools import AsyncTools
-from perdure.app import Models
 from perdure.domain.limits import Limits
 from perdure.domain.reports import BackupReport, DoctorReport, ProcessReport, PurgeReport, StoreFile, VerifyReport
 from perdure.domain.scope import DEFAULT, Owner
+from perdure.parts import Models
 from perdure.ports.clock import Clock
 from perdure.ports.store import Progress
 from perdure.services.work import Worker

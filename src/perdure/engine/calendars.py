@@ -5,6 +5,7 @@ No zone is known here, and no text: `timerules` says which words mean what, `tim
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from typing import Literal
@@ -18,6 +19,10 @@ class Moment:
 
     now: datetime
     tense: int
+    week_start: int = 0
+    """The weekday on which weeks begin, Monday is 0."""
+    asked: bool = False
+    """The words are those of a question, in which parts of a day, month or year are meant widely."""
 
     @property
     def today(self) -> date:
@@ -36,6 +41,23 @@ class Stretch:
     """A time of day; on its own, or as the end of a day's words."""
     loose: bool = False
     """The day is not said, only the time of it."""
+    twelve: bool = False
+    """The hour may be meant before noon or after it."""
+    offset_min: int | None = None
+    """The zone that the words name, as minutes east of Greenwich; none is the writer's."""
+    yearly: Callable[[int], "Stretch"] | None = None
+    """What the words mean in another year, if the year is not said."""
+    weekday: bool = False
+    """Nothing but the name of a weekday, which a date beside it makes certain."""
+    back: bool | None = None
+    """For an open end: whether the time before or after it is meant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Words that make another time of the one that follows them: `the end of`, `two days before`."""
+
+    apply: Callable[[Stretch, Moment], Stretch | None]
 
 
 def midnight(day: date) -> datetime:
@@ -51,12 +73,17 @@ def month_start(day: date, months: int) -> date:
     return date(whole // 12, whole % 12 + 1, 1)
 
 
-def calendar_unit(unit: str, day: date, offset: int) -> Stretch:
+def week_of(day: date, week_start: int = 0) -> date:
+    """The first day of the week that holds `day`."""
+    return day - timedelta(days=(day.weekday() - week_start) % 7)
+
+
+def calendar_unit(unit: str, day: date, offset: int, week_start: int = 0) -> Stretch:
     """The unit of the calendar that holds `day`, or one `offset` units away."""
     if unit == "day":
         return days_from(day + timedelta(days=offset))
     if unit == "week":
-        return days_from(day - timedelta(days=day.weekday()) + timedelta(weeks=offset), 7)
+        return days_from(week_of(day, week_start) + timedelta(weeks=offset), 7)
     size = {"month": 1, "quarter": 3, "year": 12}[unit]
     start = month_start(day, 0)
     start = month_start(start, -((start.month - 1) % size) + offset * size)

@@ -1,16 +1,34 @@
 """The rules by which words become times: patterns, the words they can start with, and what they mean on a calendar.
 
-Everything here is local clock time without a zone; `timewords` finds, joins and converts.
+Everything here is local clock time without a zone; `timewords` finds, joins and converts. Rules for questions only are apart.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, timedelta
 
 from perdure.engine.calendars import Moment, Stretch, calendar_unit, days_from, midnight, month_start, shifted, year_for
+from perdure.engine.timegrammar import (
+    FULL_WEEKDAY,
+    LONG_UNIT,
+    MONTH,
+    NEXT_WORDS,
+    NUM,
+    PART,
+    PAST_WORDS,
+    STOPS,
+    UNIT,
+    WEEKDAY,
+    YEAR,
+    Resolve,
+    Rule,
+    compiled,
+    direction,
+    number,
+    rule,
+)
 from perdure.engine.timetables import (
     DAYS,
     HOLIDAYS,
@@ -29,45 +47,6 @@ from perdure.engine.timetables import (
 
 CRON_HOUR = 9
 """The hour of a habit that names none."""
-
-
-STOPS = re.compile(r"[.!?;\n]")
-
-
-def _number(word: str | None) -> int:
-    if not word:
-        return 1
-    word = word.lower()
-    return int(word) if word.isdecimal() else max(NUMBERS.get(part, 1) for part in word.split())
-
-
-# Rules.
-
-_NUM = rf"(?P<n>\d{{1,4}}|{any_of(NUMBERS)}|a couple(?: of)?|a few)"
-_UNIT = rf"(?P<unit>{any_of(UNITS)})"
-_LONG_UNIT = rf"(?P<unit>{any_of(word for word, unit in UNITS.items() if unit in ('week', 'month', 'quarter', 'year'))})"
-_WEEKDAY = rf"(?P<wd>{any_of(WEEKDAYS)})"
-_FULL_WEEKDAY = rf"(?P<wd>{any_of(WEEKDAYS.keys() - SHORT_WEEKDAYS)})"
-_MONTH = rf"(?P<month>{any_of(MONTHS)})"
-_PART = rf"(?P<part>{any_of(PARTS)})"
-_YEAR = r"(?P<year>(?:19|20)\d\d)"
-_TAIL = r"(?![\w-])"
-_PAST_WORDS = any_of(LAST)
-_NEXT_WORDS = any_of(NEXT)
-
-Resolve = Callable[[re.Match[str], Moment], "Stretch | None"]
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    starts: frozenset[str]
-    pattern: re.Pattern[str]
-    resolve: Resolve
-
-
-def _rule(starts: str | Collection[str], pattern: str, resolve: Resolve) -> Rule:
-    words = frozenset(starts.split() if isinstance(starts, str) else starts)
-    return Rule(frozenset(re.split(r"[\s'’-]", word)[0] for word in words), re.compile(pattern + _TAIL, re.IGNORECASE), resolve)
 
 
 def _named_day(match: re.Match[str], moment: Moment) -> Stretch:
@@ -95,7 +74,7 @@ def _this_part(match: re.Match[str], moment: Moment) -> Stretch:
 
 
 def _ago(match: re.Match[str], moment: Moment) -> Stretch | None:
-    count, unit = _number(match["n"]), UNITS[match["unit"].lower()]
+    count, unit = number(match["n"]), UNITS[match["unit"].lower()]
     if unit in ("minute", "hour"):
         low = moment.now - timedelta(**{f"{unit}s": count})
         return Stretch(low, low + timedelta(**{f"{unit}s": 1}), clock=True)
@@ -111,7 +90,7 @@ def _half_hour(direction: int) -> Resolve:
 
 
 def _ahead(match: re.Match[str], moment: Moment) -> Stretch | None:
-    count, unit = _number(match["n"]), UNITS[match["unit"].lower()]
+    count, unit = number(match["n"]), UNITS[match["unit"].lower()]
     if unit in ("minute", "hour"):
         low = moment.now + timedelta(**{f"{unit}s": count})
         return Stretch(low, low + timedelta(**{f"{unit}s": 1}), clock=True)
@@ -122,7 +101,7 @@ def _ahead(match: re.Match[str], moment: Moment) -> Stretch | None:
 
 def _rolling(match: re.Match[str], moment: Moment) -> Stretch:
     """`the last three weeks`, `the next 5 days`: a stretch that ends or starts with the moment of writing."""
-    count, unit = _number(match["n"]), UNITS[match["unit"].lower()]
+    count, unit = number(match["n"]), UNITS[match["unit"].lower()]
     if unit in ("minute", "hour"):
         width = timedelta(**{f"{unit}s": count})
         other = moment.now - width if match["rel"].lower() in LAST else moment.now + width
@@ -133,20 +112,13 @@ def _rolling(match: re.Match[str], moment: Moment) -> Stretch:
 
 
 def _relative_unit(match: re.Match[str], moment: Moment) -> Stretch:
-    return calendar_unit(UNITS[match["unit"].lower()], moment.today, _direction(match["rel"]))
-
-
-def _direction(word: str) -> int:
-    word = word.lower()
-    if word in LAST or word.startswith(("derni", "pasad", "passé")):
-        return -1
-    return 1 if word in NEXT or word.startswith(("prochain", "próxim", "que viene")) else 0
+    return calendar_unit(UNITS[match["unit"].lower()], moment.today, direction(match["rel"]))
 
 
 def _edge(match: re.Match[str], moment: Moment) -> Stretch:
     """`end of the month`: its last day; of a year or quarter, its last month. `beginning of`, likewise."""
     unit = UNITS[match["unit"].lower()]
-    whole = calendar_unit(unit, moment.today, _direction(match["rel"] or "this"))
+    whole = calendar_unit(unit, moment.today, direction(match["rel"] or "this"))
     first, last = whole.low.date(), (whole.high - timedelta(days=1)).date()
     at_end = match["edge"].lower() in ("end", "ende", "fin", "finales")
     if unit in ("year", "quarter"):
@@ -160,10 +132,10 @@ def _weekday(match: re.Match[str], moment: Moment) -> Stretch | None:
     rel = (groups.get("rel") or "").lower()
     monday = today - timedelta(days=today.weekday())
     if groups.get("week"):
-        day = monday + timedelta(weeks=_direction(match["week"]), days=wanted)
-    elif rel and _direction(rel) < 0:
+        day = monday + timedelta(weeks=direction(match["week"]), days=wanted)
+    elif rel and direction(rel) < 0:
         day = today - timedelta(days=(today.weekday() - wanted - 1) % 7 + 1)
-    elif rel and _direction(rel) > 0:
+    elif rel and direction(rel) > 0:
         day = monday + timedelta(weeks=1, days=wanted)
     elif rel == "this":
         day = monday + timedelta(days=wanted)
@@ -178,7 +150,7 @@ def _weekday(match: re.Match[str], moment: Moment) -> Stretch | None:
 
 def _weekend(match: re.Match[str], moment: Moment) -> Stretch:
     monday = moment.today - timedelta(days=moment.today.weekday())
-    offset = _direction(match["rel"])
+    offset = direction(match["rel"])
     if match["rel"].lower() in ("the", "at the", "on the") and moment.tense < 0:
         offset = -1
     return days_from(monday + timedelta(weeks=offset, days=5), 2)
@@ -194,13 +166,17 @@ def _whole_month(match: re.Match[str], moment: Moment) -> Stretch | None:
     word, before = match["month"], match.string[max(0, match.start() - 24) : match.start()]
     groups = match.groupdict()
     rel = (groups.get("rel") or "").lower()
-    if not groups.get("year") and not rel and not (_MONTH_LEAD.search(before) and (word[0].isupper() or len(word) > 5)):
+    if (
+        not groups.get("year")
+        and not rel
+        and not (compiled(_MONTH_LEAD).search(before) and (word[0].isupper() or len(word) > 5))
+    ):
         return None
     month = MONTHS[word.lower()]
     if groups.get("year"):
         year = int(match["year"])
     elif rel:
-        sign = _direction(rel)
+        sign = direction(rel)
         year = moment.today.year
         if sign < 0 and month >= moment.today.month:
             year -= 1
@@ -215,10 +191,9 @@ def _whole_month(match: re.Match[str], moment: Moment) -> Stretch | None:
     return calendar_unit("month", date(year, month, 1), 0)
 
 
-_MONTH_LEAD = re.compile(
+_MONTH_LEAD = (
     r"(?:^|[^\w])(?:in|since|until|till|by|before|after|from|during|of|early|late|mid|this|every|end of|im|seit|bis|en|depuis|"
-    r"desde|hasta|last|next|to|through|for)\s+$",
-    re.IGNORECASE,
+    r"desde|hasta|last|next|to|through|for)\s+$"
 )
 _BACK_LEADS = frozenset(["since", "seit", "depuis", "desde"])
 _AHEAD_LEADS = frozenset(["by", "until", "till", "bis", "hasta", "before"])
@@ -259,14 +234,13 @@ def _numeric(match: re.Match[str], _: Moment) -> Stretch | None:
 
 def _year(match: re.Match[str], _: Moment) -> Stretch | None:
     before = match.string[max(0, match.start() - 12) : match.start()]
-    if not _YEAR_LEAD.search(before):
+    if not compiled(_YEAR_LEAD).search(before):
         return None
     return calendar_unit("year", date(int(match["year"]), 1, 1), 0)
 
 
-_YEAR_LEAD = re.compile(
-    r"\b(?:in|since|until|till|by|before|after|from|during|of|early|late|mid|seit|bis|en|depuis|desde|hasta|im jahr)\s+$",
-    re.IGNORECASE,
+_YEAR_LEAD = (
+    r"\b(?:in|since|until|till|by|before|after|from|during|of|early|late|mid|seit|bis|en|depuis|desde|hasta|im jahr)\s+$"
 )
 
 
@@ -278,7 +252,7 @@ def _season(match: re.Match[str], moment: Moment) -> Stretch | None:
         lead = match.string[max(0, match.start() - 8) : match.start()]
         if not rel and not re.search(r"\b(?:by|until|till|since|before|in)\s+$", lead, re.IGNORECASE):
             return None
-        sign = _direction(rel) or (moment.tense if not rel.startswith("this") else 0)
+        sign = direction(rel) or (moment.tense if not rel.startswith("this") else 0)
         year = moment.today.year - (1 if start_month == 12 and moment.today.month < 3 else 0)
         start = date(year, start_month, 1)
         ended = month_start(start, 3) <= moment.today
@@ -300,7 +274,7 @@ def _quarter(match: re.Match[str], moment: Moment) -> Stretch:
 
 def _holiday(match: re.Match[str], moment: Moment) -> Stretch:
     month, day = HOLIDAYS[match["holiday"].lower().replace("’", "'")]
-    rel = _direction(match["rel"] or "")
+    rel = direction(match["rel"] or "")
     year = year_for(month, day, replace(moment, tense=rel or moment.tense or 1))
     return days_from(date(int(match["year"]) if match["year"] else year, month, day))
 
@@ -359,132 +333,130 @@ def _for_long(match: re.Match[str], moment: Moment) -> Stretch | None:
     unit = UNITS[match["unit"].lower()]
     if unit in ("minute", "hour"):
         return None
-    return Stretch(midnight(shifted(moment.now, unit, -_number(match["n"])).date()), moment.now, "since")
+    return Stretch(midnight(shifted(moment.now, unit, -number(match["n"])).date()), moment.now, "since")
 
 
 RULES: tuple[Rule, ...] = (
-    _rule(DAYS.keys(), rf"(?P<day>{any_of(DAYS)})(?:\s+{_PART})?", _named_day),
-    _rule("the day", r"(?:the )?day before yesterday", _offset_day(-2)),
-    _rule("the day", r"(?:the )?day after tomorrow", _offset_day(2)),
-    _rule("morgen", r"(?<!guten )(?<!am )(?-i:morgen)", _offset_day(1)),
-    _rule("mañana", r"(?<!la )(?<!esta )mañana", _offset_day(1)),
-    _rule("pasado", r"pasado mañana", _offset_day(2)),
-    _rule("this last", rf"(?:this|last) {_PART}", _this_part),
-    _rule("tonight", r"tonight(?P<part>)", _this_part),
-    _rule("# about " + " ".join(NUMBERS), rf"(?:about )?{_NUM} {_UNIT} (?:ago|back)", _ago),
-    _rule("half", r"half an hour ago", _half_hour(-1)),
-    _rule("in", r"in half an hour", _half_hour(1)),
-    _rule("vor il hace", rf"(?:vor|il y a|hace) {_NUM} {_UNIT}", _ago),
-    _rule("in dans within", rf"(?:in|within|in about|dans) {_NUM} {_UNIT}(?:['’]s? time)?", _ahead),
-    _rule("# " + " ".join(NUMBERS), rf"{_NUM} {_UNIT} from (?:now|today)", _ahead),
-    _rule(
+    rule(DAYS.keys(), rf"(?P<day>{any_of(DAYS)})(?:\s+{PART})?", _named_day),
+    rule("the day", r"(?:the )?day before yesterday", _offset_day(-2)),
+    rule("the day", r"(?:the )?day after tomorrow", _offset_day(2)),
+    rule("morgen", r"(?<!guten )(?<!am )(?-i:morgen)", _offset_day(1)),
+    rule("mañana", r"(?<!la )(?<!esta )mañana", _offset_day(1)),
+    rule("pasado", r"pasado mañana", _offset_day(2)),
+    rule("this last", rf"(?:this|last) {PART}", _this_part),
+    rule("tonight", r"tonight(?P<part>)", _this_part),
+    rule("# about " + " ".join(NUMBERS), rf"(?:about )?{NUM} {UNIT} (?:ago|back)", _ago),
+    rule("half", r"half an hour ago", _half_hour(-1)),
+    rule("in", r"in half an hour", _half_hour(1)),
+    rule("vor il hace", rf"(?:vor|il y a|hace) {NUM} {UNIT}", _ago),
+    rule("in dans within", rf"(?:in|within|in about|dans) {NUM} {UNIT}(?:['’]s? time)?", _ahead),
+    rule("# " + " ".join(NUMBERS), rf"{NUM} {UNIT} from (?:now|today)", _ahead),
+    rule(
         "the " + " ".join(LAST | NEXT),
-        rf"(?:the )?(?P<rel>{_PAST_WORDS}|{_NEXT_WORDS}) (?P<n>\d{{1,3}}|{any_of(NUMBERS)}) {_UNIT}",
+        rf"(?:the )?(?P<rel>{PAST_WORDS}|{NEXT_WORDS}) (?P<n>\d{{1,3}}|{any_of(NUMBERS)}) {UNIT}",
         _rolling,
     ),
-    _rule("this " + " ".join(LAST | NEXT), rf"(?P<rel>this|{_PAST_WORDS}|{_NEXT_WORDS}) {_LONG_UNIT}", _relative_unit),
-    _rule("diese diesen dieses cette ce esta este", rf"(?P<rel>diese[ns]?|cette|ce|est[ae]) {_LONG_UNIT}", _relative_unit),
-    _rule(
+    rule("this " + " ".join(LAST | NEXT), rf"(?P<rel>this|{PAST_WORDS}|{NEXT_WORDS}) {LONG_UNIT}", _relative_unit),
+    rule("diese diesen dieses cette ce esta este", rf"(?P<rel>diese[ns]?|cette|ce|est[ae]) {LONG_UNIT}", _relative_unit),
+    rule(
         "la le el l",
-        rf"(?:la |le |el |l['’]){_LONG_UNIT} (?P<rel>derni[eè]re?|passée?|prochaine?|pasad[oa]|próxim[oa]|"
+        rf"(?:la |le |el |l['’]){LONG_UNIT} (?P<rel>derni[eè]re?|passée?|prochaine?|pasad[oa]|próxim[oa]|"
         r"que viene)",
         _relative_unit,
     ),
-    _rule("la el", rf"(?:la|el) (?P<rel>próxim[oa]) {_LONG_UNIT}", _relative_unit),
-    _rule(
+    rule("la el", rf"(?:la|el) (?P<rel>próxim[oa]) {LONG_UNIT}", _relative_unit),
+    rule(
         "the end start beginning ende fin",
         r"(?:the )?(?P<edge>end|start|beginning|ende|fin) (?:of |de |des |der )?(?:the |this |du |del "
-        rf")?(?:(?P<rel>{_PAST_WORDS}|{_NEXT_WORDS}) )?{_LONG_UNIT}",
+        rf")?(?:(?P<rel>{PAST_WORDS}|{NEXT_WORDS}) )?{LONG_UNIT}",
         _edge,
     ),
-    _rule(
+    rule(
         WEEKDAYS.keys() - SHORT_WEEKDAYS,
-        rf"{_FULL_WEEKDAY}(?!s)(?P<rel>)(?:,? (?:of )?(?P<week>this|{_PAST_WORDS}|{_NEXT_WORDS}) "
-        rf"week)?(?:\s+{_PART})?",
+        rf"{FULL_WEEKDAY}(?!s)(?P<rel>)(?:,? (?:of )?(?P<week>this|{PAST_WORDS}|{NEXT_WORDS}) "
+        rf"week)?(?:\s+{PART})?",
         _weekday,
     ),
-    _rule(
+    rule(
         "this coming upcoming " + " ".join(LAST | NEXT),
-        rf"(?:this )?(?P<rel>this|coming|upcoming|{_PAST_WORDS}|{_NEXT_WORDS}) {_WEEKDAY}(?:\s+{_PART})?",
+        rf"(?:this )?(?P<rel>this|coming|upcoming|{PAST_WORDS}|{NEXT_WORDS}) {WEEKDAY}(?:\s+{PART})?",
         _weekday,
     ),
-    _rule(WEEKDAYS.keys() - SHORT_WEEKDAYS, rf"{_FULL_WEEKDAY} (?P<rel>dernier|prochain|pasado|que viene)", _weekday),
-    _rule(
+    rule(WEEKDAYS.keys() - SHORT_WEEKDAYS, rf"{FULL_WEEKDAY} (?P<rel>dernier|prochain|pasado|que viene)", _weekday),
+    rule(
         SHORT_WEEKDAYS,
         r"(?:(?<=on )|(?<=by )|(?<=On )|(?<=By ))(?P<wd>(?-i:Mon|Tues?|Weds?|Thu(?:rs?)?|Fri|Sat|"
         r"Sun))\.?(?P<rel>)",
         _weekday,
     ),
-    _rule("this the at on last next", rf"(?P<rel>this|(?:at |on )?the|{_PAST_WORDS}|{_NEXT_WORDS}) weekend", _weekend),
-    _rule(MONTHS.keys(), rf"{_MONTH}\.? (?:the )?(?P<dom>\d{{1,2}})(?:st|nd|rd|th)?(?!:)(?:,? {_YEAR})?", _month_day),
-    _rule(
-        "# the", rf"(?:the )?(?P<dom>\d{{1,2}})(?:st|nd|rd|th|\.|er)?(?: of| de)? {_MONTH}(?:(?:,| de)? {_YEAR})?", _month_day
-    ),
-    _rule(MONTHS.keys(), rf"{_MONTH}(?:,? (?:of )?{_YEAR})?", _whole_month),
-    _rule(LAST | NEXT | {"this"}, rf"(?P<rel>this|{_PAST_WORDS}|{_NEXT_WORDS}) {_MONTH}", _whole_month),
-    _rule(
+    rule("this the at on last next", rf"(?P<rel>this|(?:at |on )?the|{PAST_WORDS}|{NEXT_WORDS}) weekend", _weekend),
+    rule(MONTHS.keys(), rf"{MONTH}\.? (?:the )?(?P<dom>\d{{1,2}})(?:st|nd|rd|th)?(?!:)(?:,? {YEAR})?", _month_day),
+    rule("# the", rf"(?:the )?(?P<dom>\d{{1,2}})(?:st|nd|rd|th|\.|er)?(?: of| de)? {MONTH}(?:(?:,| de)? {YEAR})?", _month_day),
+    rule(MONTHS.keys(), rf"{MONTH}(?:,? (?:of )?{YEAR})?", _whole_month),
+    rule(LAST | NEXT | {"this"}, rf"(?P<rel>this|{PAST_WORDS}|{NEXT_WORDS}) {MONTH}", _whole_month),
+    rule(
         "the",
         r"the (?P<dom>\d{1,2})(?:st|nd|rd|th)(?!\s+(?!and\b|at\b|or\b|because\b|but\b|so\b|for\b|in\b|"
         r"with\b|to\b)[a-z])",
         _day_of_month,
     ),
-    _rule("#", r"(?P<y>\d{4})-(?P<m>\d{1,2})-(?P<d>\d{1,2})(?:[T ](?P<h>\d{1,2}):(?P<mi>\d\d)(?::\d\d)?Z?)?", _iso),
-    _rule("#", r"(?P<a>\d{1,2})(?P<sep>[./])(?P<b>\d{1,2})(?P=sep)(?P<y>(?:19|20)\d\d)", _numeric),
-    _rule("#", _YEAR, _year),
-    _rule(
+    rule("#", r"(?P<y>\d{4})-(?P<m>\d{1,2})-(?P<d>\d{1,2})(?:[T ](?P<h>\d{1,2}):(?P<mi>\d\d)(?::\d\d)?Z?)?", _iso),
+    rule("#", r"(?P<a>\d{1,2})(?P<sep>[./])(?P<b>\d{1,2})(?P=sep)(?P<y>(?:19|20)\d\d)", _numeric),
+    rule("#", YEAR, _year),
+    rule(
         "in over during by until since this " + " ".join(SEASONS.keys() | LAST | NEXT),
         r"(?:in )?(?:(?P<rel>in the|over the|during the|by the|until the|since the|this|this coming|"
-        rf"{_PAST_WORDS}|{_NEXT_WORDS}) )?(?P<season>{any_of(SEASONS)})(?: (?:of )?{_YEAR})?",
+        rf"{PAST_WORDS}|{NEXT_WORDS}) )?(?P<season>{any_of(SEASONS)})(?: (?:of )?{YEAR})?",
         _season,
     ),
-    _rule(
+    rule(
         "q1 q2 q3 q4 the first second third fourth",
-        rf"(?:q(?P<q>[1-4])|(?:the )?(?P<ord>first|second|third|fourth) quarter)(?:,? (?:of )?{_YEAR})?",
+        rf"(?:q(?P<q>[1-4])|(?:the )?(?P<ord>first|second|third|fourth) quarter)(?:,? (?:of )?{YEAR})?",
         _quarter,
     ),
-    _rule(
+    rule(
         {*HOLIDAYS, "new", *LAST, *NEXT},
-        rf"(?:(?P<rel>{_PAST_WORDS}|{_NEXT_WORDS}) )?(?P<holiday>"
-        rf"{any_of(name.replace(chr(39), '[' + chr(39) + '’]') for name in HOLIDAYS)})(?: {_YEAR})?",
+        rf"(?:(?P<rel>{PAST_WORDS}|{NEXT_WORDS}) )?(?P<holiday>"
+        rf"{any_of(name.replace(chr(39), '[' + chr(39) + '’]') for name in HOLIDAYS)})(?: {YEAR})?",
         _holiday,
     ),
-    _rule("#", r"(?P<h>\d{1,2})(?::(?P<mi>\d\d))?\s?(?P<half>[ap]\.?m\b\.?)", _clock),
-    _rule("#", r"(?<![\d:])(?P<h>\d{1,2}):(?P<mi>\d\d)(?!:?\d)", _clock),
-    _rule("#", r"(?P<h>\d{1,2})(?::(?P<mi>\d\d))? ?(?:Uhr|o['’]clock)(?P<bare>)", _clock),
-    _rule(
+    rule("#", r"(?P<h>\d{1,2})(?::(?P<mi>\d\d))?\s?(?P<half>[ap]\.?m\b\.?)", _clock),
+    rule("#", r"(?<![\d:])(?P<h>\d{1,2}):(?P<mi>\d\d)(?!:?\d)", _clock),
+    rule("#", r"(?P<h>\d{1,2})(?::(?P<mi>\d\d))? ?(?:Uhr|o['’]clock)(?P<bare>)", _clock),
+    rule(
         "#",
         r"(?:(?<=at )|(?<=At ))(?P<bare>(?P<h>\d{1,2}))(?=\s*(?:[.,;!)]|$|on\b|tomorrow\b|today\b|"
         r"tonight\b|every\b|sharp\b))",
         _clock,
     ),
-    _rule("noon midnight", r"noon|midnight", _clock),
-    _rule("every each", rf"(?:every|each) (?P<other>other |second )?{_WEEKDAY}(?:\s+{_PART})?", _every),
-    _rule(
+    rule("noon midnight", r"noon|midnight", _clock),
+    rule("every each", rf"(?:every|each) (?P<other>other |second )?{WEEKDAY}(?:\s+{PART})?", _every),
+    rule(
         "every each",
-        rf"(?:every|each) (?P<other>other |second )?(?:single )?(?:{_PART}|(?P<each>weekday|workday|"
+        rf"(?:every|each) (?P<other>other |second )?(?:single )?(?:{PART}|(?P<each>weekday|workday|"
         r"weekend|day|week|month|year))",
         _every,
     ),
-    _rule("every", rf"every (?P<n>\d{{1,3}}|{any_of(NUMBERS)}) (?P<each>{any_of(UNITS)})", _every),
-    _rule(
+    rule("every", rf"every (?P<n>\d{{1,3}}|{any_of(NUMBERS)}) (?P<each>{any_of(UNITS)})", _every),
+    rule(
         "daily weekly monthly nightly",
         r"(?<!-)(?P<each>daily|weekly|monthly|nightly)(?=\s*(?:[.,;!?)]|$)|\s+(?:at|in|on|before|after|"
         r"and|for|with|by|around|or|to|since)\b)",
         _every,
     ),
-    _rule(
+    rule(
         "once twice three four # several",
         r"(?P<other>once|twice|(?:three|four|five|several|\d) times) (?:a|per|each|every) (?P<each>day|"
         r"week|month|year)",
         _every,
     ),
-    _rule("on weekdays", r"(?:on )?(?P<each>weekdays)", _every),
-    _rule("on " + " ".join(word + "s" for word in WEEKDAYS), rf"(?:on )?{_FULL_WEEKDAY}s(?:\s+{_PART}s?)?", _every),
-    _rule(
+    rule("on weekdays", r"(?:on )?(?P<each>weekdays)", _every),
+    rule("on " + " ".join(word + "s" for word in WEEKDAYS), rf"(?:on )?{FULL_WEEKDAY}s(?:\s+{PART}s?)?", _every),
+    rule(
         "jeden jede chaque cada todos",
-        rf"(?:jede[nrs]?|chaque|cada|todos los) (?:{_FULL_WEEKDAY}s?|(?P<each>tag|jour|día|días|woche|"
+        rf"(?:jede[nrs]?|chaque|cada|todos los) (?:{FULL_WEEKDAY}s?|(?P<each>tag|jour|día|días|woche|"
         r"semaine|semana|monat|mois|mes))",
         _every,
     ),
-    _rule("for", rf"for (?:the (?:last|past) |about |over |almost |nearly )?{_NUM} {_UNIT}(?: now)?", _for_long),
+    rule("for", rf"for (?:the (?:last|past) |about |over |almost |nearly )?{NUM} {UNIT}(?: now)?", _for_long),
 )

@@ -11,10 +11,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, tzinfo
+from functools import cache
 
 from perdure.engine.calendars import Moment, Stretch, TimeKind, midnight
 from perdure.engine.instants import zone_named
-from perdure.engine.timerules import RULES, STOPS, Rule
+from perdure.engine.timegrammar import STOPS, Rule, compiled
+from perdure.engine.timerules import RULES
 from perdure.engine.timetables import MONTHS, any_of
 
 
@@ -55,18 +57,16 @@ def find_times(text: str, at: datetime, zone: str) -> list[TimeMention]:
 
 # Words around a time.
 
-_FUTURE = re.compile(
+_FUTURE = (
     r"\b(?:will|shall|won['’]t|going to|gonna|plan(?:ning|s)? to|need(?:s)? to|ha(?:ve|s) to|must|should|let['’]s|remind|due|"
     r"deadline|tomorrow|next|upcoming|by|until|till|book|schedule|meeting|appointment|starts?|"
     r"launch(?:es|ing)?|leav(?:e|ing)|moving|"
-    r"werde\w*|wird|muss|bis|vais|va|dois|voy a|vamos a|tengo que|would)\b|['’](?:ll|d)\b",
-    re.IGNORECASE,
+    r"werde\w*|wird|muss|bis|vais|va|dois|voy a|vamos a|tengo que|would)\b|['’](?:ll|d)\b"
 )
-_PAST = re.compile(
+_PAST = (
     r"\b(?:was|were|did|didn['’]t|had|went|got|came|saw|met|made|took|bought|left|said|told|sent|gave|"
     r"began|started|used to|ago|"
-    r"yesterday|since|been|[a-z]{2,}ed|last|war|waren|hatte\w*|habe|bin|seit|étais|était|ai|depuis|fui|fue|estaba|desde)\b",
-    re.IGNORECASE,
+    r"yesterday|since|been|[a-z]{2,}ed|last|war|waren|hatte\w*|habe|bin|seit|étais|était|ai|depuis|fui|fue|estaba|desde)\b"
 )
 _TENSE_CHARS = 120
 
@@ -76,15 +76,16 @@ def _tense(text: str, start: int, end: int) -> int:
     low = max(0, start - _TENSE_CHARS)
     before = STOPS.split(text[low:start])[-1]
     after = STOPS.split(text[end : end + _TENSE_CHARS])[0]
-    ahead = [match.end() for match in _FUTURE.finditer(before)]
-    behind = [match.end() for match in _PAST.finditer(before)]
+    ahead = [match.end() for match in compiled(_FUTURE).finditer(before)]
+    behind = [match.end() for match in compiled(_PAST).finditer(before)]
     if ahead or behind:
         return 1 if max(ahead, default=-1) > max(behind, default=-1) else -1
-    if _FUTURE.search(after):
+    if compiled(_FUTURE).search(after):
         return 1
-    return -1 if _PAST.search(after) else 0
+    return -1 if compiled(_PAST).search(after) else 0
 
 
+@cache
 def _by_first_word() -> dict[str, tuple[Rule, ...]]:
     words: dict[str, list[Rule]] = {}
     for rule in RULES:
@@ -93,27 +94,23 @@ def _by_first_word() -> dict[str, tuple[Rule, ...]]:
     return {word: tuple(rules) for word, rules in words.items()}
 
 
-_INDEX = _by_first_word()
 _WORD = re.compile(r"[^\W_]+")
 
 
 # Words that make another time of the one beside them, which no rule here knows: better none than the wrong one.
-_TURNED_BEFORE = re.compile(
-    r"\b(?:first|second|third|fourth|fifth|\d(?:st|nd|rd|th)|black|good|ash|palm|holy)\s+$", re.IGNORECASE
-)
-_TURNED_AFTER = re.compile(
+_TURNED_BEFORE = r"\b(?:first|second|third|fourth|fifth|\d(?:st|nd|rd|th)|black|good|ash|palm|holy)\s+$"
+_TURNED_AFTER = (
     rf"\s+(?:(?:of|in)\s+(?:an hour|(?:the )?(?:next|last|this)\b|{any_of(MONTHS)}\b)|after next|from "
-    r"now|(?:GMT|UTC|[ECMP][SD]T|CES?T|BST|IST|JST)\b)",
-    re.IGNORECASE,
+    r"now|(?:GMT|UTC|[ECMP][SD]T|CES?T|BST|IST|JST)\b)"
 )
 
 
 def _found(text: str, now: datetime) -> Iterator[_Found]:
     """At each word, the longest rule that matches there; nothing inside what was found before."""
-    taken = 0
+    index, taken = _by_first_word(), 0
     for word in _WORD.finditer(text):
         key = word[0].lower()
-        rules = _INDEX.get(key) or (_INDEX["#"] if key[0].isdecimal() and key[0].isascii() else ())
+        rules = index.get(key) or (index["#"] if key[0].isdecimal() and key[0].isascii() else ())
         if not rules or word.start() < taken:
             continue
         best: _Found | None = None
@@ -124,9 +121,9 @@ def _found(text: str, now: datetime) -> Iterator[_Found]:
                 best = _Found(match.start(), match.end(), what) if what else best
         if best is None:
             continue
-        turned = _TURNED_AFTER.match(text, best.end)
+        turned = compiled(_TURNED_AFTER).match(text, best.end)
         taken = turned.end() if turned else best.end
-        if turned is None and not _TURNED_BEFORE.search(text, max(0, best.start - 8), best.start):
+        if turned is None and not compiled(_TURNED_BEFORE).search(text, max(0, best.start - 8), best.start):
             yield best
 
 
@@ -137,7 +134,7 @@ def _resolved(rule: Rule, match: re.Match[str], now: datetime, text: str) -> Str
         return None  # a date that no calendar has, such as 31 April or the year 12,000
 
 
-_JOINT = re.compile(r"\s*(?:,\s*)?(?:at|@|on|um|à|a las|in the|from|around|,)?\s*", re.IGNORECASE)
+_JOINT = r"\s*(?:,\s*)?(?:at|@|on|um|à|a las|in the|from|around|,)?\s*"
 
 
 def _joined(text: str, found: list[_Found]) -> list[_Found]:
@@ -145,7 +142,7 @@ def _joined(text: str, found: list[_Found]) -> list[_Found]:
     joined: list[_Found] = []
     for one in found:
         last = joined[-1] if joined else None
-        if last and one.start - last.end <= 12 and _JOINT.fullmatch(text, last.end, one.start):
+        if last and one.start - last.end <= 12 and compiled(_JOINT).fullmatch(text, last.end, one.start):
             both = _together(last.what, one.what)
             if both:
                 joined[-1] = _Found(last.start, one.end, both)
@@ -176,11 +173,9 @@ _LEADS: tuple[tuple[str, TimeKind], ...] = (
         "until",
     ),
 )
-_LEAD_PATTERNS = tuple(
-    (re.compile(rf"\b(?:{words})\s+(?:the\s+|early\s+|late\s+)?$", re.IGNORECASE), kind) for words, kind in _LEADS
-)
-_FROM = re.compile(r"\b(?:from|between|von|de|entre)\s+(?:the\s+)?$", re.IGNORECASE)
-_TO = re.compile(r"\s*(?:to|until|till|and|through|-|–|bis|à|au|al|y)\s*(?:the\s+)?", re.IGNORECASE)
+_LEAD_SOURCES = tuple((rf"\b(?:{words})\s+(?:the\s+|early\s+|late\s+)?$", kind) for words, kind in _LEADS)
+_FROM = r"\b(?:from|between|von|de|entre)\s+(?:the\s+)?$"
+_TO = r"\s*(?:to|until|till|and|through|-|–|bis|à|au|al|y)\s*(?:the\s+)?"
 _LEAD_CHARS = 24
 _EXCLUDING = ("before", "avant", "antes")
 _INCLUDING = ("by", "due", "no later")
@@ -191,13 +186,13 @@ def _ranges(text: str, found: list[_Found]) -> Iterator[_Found]:
     index = 0
     while index < len(found):
         one = found[index]
-        lead = _FROM.search(text, max(0, one.start - _LEAD_CHARS), one.start)
+        lead = compiled(_FROM).search(text, max(0, one.start - _LEAD_CHARS), one.start)
         two = found[index + 1] if index + 1 < len(found) else None
         if (
             two
             and lead
             and two.start - one.end <= _LEAD_CHARS
-            and _TO.fullmatch(text, one.end, two.start)
+            and compiled(_TO).fullmatch(text, one.end, two.start)
             and "recurring" not in (one.what.kind, two.what.kind)
         ):
             # Each was resolved by itself; of two weekdays the second comes after the first.
@@ -216,8 +211,8 @@ def _mention(text: str, found: _Found, now: datetime, where: tzinfo) -> TimeMent
         what = _anchored(what, now, _tense(text, found.start, found.end))
     low, high, kind = what.low, what.high, what.kind
     if kind in ("point", "span"):
-        for pattern, lead_kind in _LEAD_PATTERNS:
-            lead = pattern.search(text, max(0, start - _LEAD_CHARS), start)
+        for source, lead_kind in _LEAD_SOURCES:
+            lead = compiled(source).search(text, max(0, start - _LEAD_CHARS), start)
             if lead:
                 kind, start = lead_kind, lead.start()
                 opening = lead[0].lower()

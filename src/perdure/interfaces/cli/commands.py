@@ -400,7 +400,7 @@ def _fields(report: Any) -> dict[str, Any]:
 
 def _without_password(setting: settings_module.Setting) -> settings_module.Setting:
     if setting.name != "url":
-        return setting
+        return settings_module.Setting(setting.name, setting.shown, setting.source)
     shown = re.sub(r"(://[^/@:]*:).*@", r"\1***@", str(setting.value))
     shown = re.sub(r"(password=)[^&\s]*", r"\1***", shown)
     return settings_module.Setting(setting.name, shown, setting.source)

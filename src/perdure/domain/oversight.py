@@ -1,0 +1,141 @@
+"""The overseer: what is given to an agent before a goal, what is kept of a tool's result, and the record of both."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal, get_args
+
+from perdure.domain.context import Block
+from perdure.domain.scope import Address
+from perdure.domain.spans import Span
+from perdure.domain.text import Json
+
+Target = Literal["goal", "first_step", "system"]
+"""Where the text goes: behind the goal in the seed's form, into the first step, or into a system message."""
+TARGETS: tuple[Target, ...] = get_args(Target)
+SaveMode = Literal["manual", "suggest", "auto"]
+SAVE_MODES: tuple[SaveMode, ...] = get_args(SaveMode)
+ChoiceKind = Literal["state", "series", "memory", "message", "card", "lesson", "instruction", "digest", "todo"]
+DecisionKind = Literal["before", "after"]
+HEADING = "[Relevant Memory]"
+NEVER_SAVED = ("getCurrentDate", "calculateTimestamp", "llm_analyze")
+"""Tools whose results are never kept (S1-19): they read the clock, or think aloud."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One thing that was looked at for a goal: taken or not, and why."""
+
+    kind: ChoiceKind
+    id: str
+    included: bool
+    reason: str
+    score: float = 0.0
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Injection:
+    """What an agent is given before a goal."""
+
+    id: str
+    """Of the record of this decision."""
+    goal: str
+    target: Target
+    blocks: tuple[Block, ...]
+    values: Mapping[str, Json]
+    """What `target="goal"` shows as JSON: by state key and series, then by the kinds of the other things."""
+    choices: tuple[Choice, ...]
+    tokens: int
+    """What `text` costs; with `target="goal"`, besides the goal itself."""
+    budget_tokens: int
+    time_range: Span | None = None
+    model_calls: int = 0
+    outcome: str = "rules"
+    """How the model's part ended, or `rules` if none was asked."""
+    took_ms: float = 0.0
+    notes: tuple[str, ...] = ()
+    """What is degraded, late or left out."""
+
+    @property
+    def nothing(self) -> bool:
+        """Nothing is injected: the goal runs as it is."""
+        return not self.blocks
+
+    @property
+    def stable(self) -> str:
+        """The part that changes only when its content does: put it first, so that it stays in a prompt cache."""
+        return "\n\n".join(block.render() for block in self.blocks if not block.volatile)
+
+    @property
+    def tail(self) -> str:
+        """The part that belongs to this goal: put it last."""
+        return "\n\n".join(block.render() for block in self.blocks if block.volatile)
+
+    @property
+    def version(self) -> str:
+        """Changes when the stable part does."""
+        return hashlib.sha256(self.stable.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+    @property
+    def text(self) -> str:
+        """With `target="goal"`, the goal and behind it what is relevant; else what to put before or beside the goal."""
+        if self.target == "goal":
+            return (
+                self.goal
+                if self.nothing
+                else f"{self.goal}\n\n{HEADING}\n{json.dumps(self.values, indent=2, ensure_ascii=False)}"
+            )
+        return "\n\n".join(part for part in (self.stable, self.tail) if part)
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesOffer:
+    """A tool's result that looks like entries of a time series, and how it would be merged."""
+
+    name: str
+    id_field: str
+    time_field: str
+    entries: int
+    window: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What became of a tool's result."""
+
+    id: str
+    """Of the record of this decision."""
+    tool: str
+    mode: SaveMode
+    action: Literal["none", "suggested", "saved", "merged", "unchanged", "refused"]
+    reason: str
+    key: str | None = None
+    """The state key or series it was saved under, or would be."""
+    series: SeriesOffer | None = None
+    revision: int | None = None
+    """Of the state key; the value it had before is the revision before."""
+    preview: str = ""
+    model_calls: int = 0
+    outcome: str = "rules"
+    took_ms: float = 0.0
+
+    @property
+    def saved(self) -> bool:
+        return self.action in ("saved", "merged")
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The record of one decision of the overseer, kept for audit."""
+
+    id: str
+    at: datetime
+    address: Address
+    kind: DecisionKind
+    body: Mapping[str, Json] = field(default_factory=dict)
+    """What was asked, chosen and why. It names keys and ids and quotes no values."""
