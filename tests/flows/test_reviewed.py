@@ -24,7 +24,7 @@ from perdure.adapters.sqlite.group import Ticket, WriterGroup
 from perdure.testing import StoppedClock
 
 INTERRUPTED = """
-import _thread, sys, threading, time, perdure
+import os, signal, sys, threading, time, perdure
 engine = perdure.open(sys.argv[1])
 ana = engine.memory("ana")
 busy, finish = threading.Event(), threading.Event()
@@ -36,7 +36,7 @@ def slow(tx):
 thread = threading.Thread(target=lambda: engine._store.write(ana.scope.owner, slow))
 thread.start()
 busy.wait(20)
-threading.Timer(0.3, _thread.interrupt_main).start()
+threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()  # a real one: it wakes a thread that waits
 try:
     ana.append("user", "interrupted while waiting")
 except KeyboardInterrupt:

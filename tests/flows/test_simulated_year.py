@@ -20,8 +20,9 @@ MESSAGES = 100
 BATCH = 20
 START = datetime(2026, 1, 1, 8, 0, tzinfo=UTC)
 FIRST = "The first thing I want you to know: my boat is called Skidbladnir."
-PROMPT_TOKENS_MAX = 4_000
-"""Fifty messages of about forty tokens, a spine, a session's digest, a rolling digest and a fold: each has its own bound."""
+PROMPT_TOKENS_MAX = 5_000
+"""Fifty messages of about forty tokens, fifty standing wishes, a spine, a session's digest, a rolling digest and a fold: each has
+its own bound."""
 
 TOPICS = (
     "the invoice INV-{n}",

@@ -87,7 +87,7 @@ def test_a_job_whose_worker_was_killed_is_run_by_another_one_after_the_lease(sql
         [job] = memory.jobs("running")
         assert (job.worker, job.attempts) == ("doomed", 1)
         engine.process(0.1)
-        assert memory.jobs() == [job], "the lease is respected while its holder lives"
+        assert [one for one in memory.jobs() if one.kind == job.kind] == [job], "the lease is respected while its holder lives"
         host.kill(0)
 
         def done() -> bool:
