@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # Two test processes: more do not help on a small machine. Override with: make test JOBS=8
 JOBS ?= 2
 
-.PHONY: run test check format bench clean
+.PHONY: run test test-model check format bench clean
 
 run: $(VENV)/.installed  ## Make the environment and walk through what works.
 	@$(BIN)/perdure demo
@@ -14,8 +14,12 @@ run: $(VENV)/.installed  ## Make the environment and walk through what works.
 test: $(VENV)/.test-installed lint  ## Make the environment and run every test, PostgreSQL included.
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
+test-model: $(VENV)/.model-installed  ## Ask a real language model on this machine. The first time it fetches 1.2 GB.
+	$(BIN)/python tools/local_model.py
+	LOCAL_MODEL=1 $(BIN)/python -m pytest -m model tests/model
+
 check: $(VENV)/.test-installed lint  ## The fast lane: format, lint, types, layers, unit and SQLite tests.
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -q -m "not postgres and not slow"
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -q -m "not postgres and not slow and not model"
 
 .PHONY: lint
 lint: $(VENV)/.test-installed
@@ -36,6 +40,8 @@ bench: $(VENV)/.bench-installed  ## Measure speed beside the peers and the limit
 	$(BIN)/python bench/knowledge/names.py
 	$(BIN)/python bench/recall_speed.py
 	$(BIN)/python bench/knowledge/instructions.py
+	$(BIN)/python bench/overseer.py
+	$(BIN)/python bench/overseer_speed.py
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
@@ -53,6 +59,10 @@ $(VENV)/.installed: $(VENV)/.made pyproject.toml constraints.txt
 $(VENV)/.test-installed: $(VENV)/.made pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[test]'
 	@touch $@ $(VENV)/.installed
+
+$(VENV)/.model-installed: $(VENV)/.made pyproject.toml constraints.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[test,test-model]'
+	@touch $@ $(VENV)/.installed $(VENV)/.test-installed
 
 $(VENV)/.bench-installed: $(VENV)/.made pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[test,bench]'

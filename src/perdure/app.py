@@ -7,6 +7,7 @@ import socket
 import threading
 from collections.abc import Mapping
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -18,32 +19,38 @@ from perdure.domain.reports import BackupReport, DoctorReport, ProcessReport, Pu
 from perdure.domain.scope import DEFAULT, Owner, Scope
 from perdure.engine.extractive import ExtractiveSummariser
 from perdure.engine.upkeep import CURATE, EXTRACT, LESSONS, SWEEP, TALLY, TRANSCRIPT
+from perdure.handles.agents import AgentHandle
 from perdure.handles.conversation import ConversationServices
 from perdure.handles.knowledge import KnowledgeServices
+from perdure.handles.lessons import LessonServices
 from perdure.handles.memory import Memory, MemoryServices
+from perdure.handles.oversight import OversightServices
 from perdure.handles.recall import RecallServices
 from perdure.handles.series import SeriesServices
 from perdure.parts import (
     Models,
-    Rules,
-    check_extractor,
+    agent_files,
     check_reranker,
-    check_summariser,
     embedder_of,
+    helpers_of,
+    lesson_files,
     near_words,
     open_store,
     token_count,
+    word_vectors,
 )
 from perdure.ports.clock import Clock
 from perdure.ports.contexts import ContextStore
 from perdure.ports.index import INDEX_JOB
 from perdure.ports.store import Progress, Store
 from perdure.ports.summarise import Summariser
+from perdure.services.agents import Agents
 from perdure.services.aggregates import Aggregates
 from perdure.services.assembly import Assembly
 from perdure.services.auditing import Auditing
 from perdure.services.backup import backup, check_file
 from perdure.services.backup import restore as restore_file
+from perdure.services.consulting import Consultant
 from perdure.services.contexts import StoredContexts
 from perdure.services.curating import Curating
 from perdure.services.digesting import Digesting
@@ -57,9 +64,13 @@ from perdure.services.history import History
 from perdure.services.indexing import Indexing
 from perdure.services.ingest import Ingest
 from perdure.services.instructions import Instructions
+from perdure.services.keeping import Keeper
 from perdure.services.knowing import Knowing
 from perdure.services.knowledge import Knowledge
-from perdure.services.lessons import LessonBook, lessons_handler
+from perdure.services.lessons import Lessons
+from perdure.services.mirrors import Mirrors
+from perdure.services.overseeing import Overseer
+from perdure.services.prompting import Prompting
 from perdure.services.readthrough import ReadThrough
 from perdure.services.recalling import Recalling
 from perdure.services.retention import CLEANUP, cleanup_handler, cleanup_job
@@ -96,7 +107,8 @@ def open(  # noqa: A001 - `perdure.open` reads as what it is, and nothing in thi
 
     Without a URL, the settings name it, else it is a SQLite file in the user's data directory. With `background=True`
     a thread of this process runs the jobs until `close()`; otherwise `perdure worker` or `process()` does. Summaries
-    are written by `summariser`, and memories are proposed by `extractor`; without them, by rules that need no model.
+    are written by `summariser`, and memories are proposed by `extractor`; without them, by `model` or the one that the
+    settings name; without that, by rules.
     Meaning is compared by `embedder`, else by the one that the settings name; `reranker` has a last look at what was found.
     """
     chosen = settings if settings is not None else load(url=url)
@@ -162,38 +174,43 @@ class Engine:
         limit = settings.series_max_entries
         series = SeriesService(store, clock, limits, None if limit == 0 else limit)
         check_reranker(given.get("reranker"))
-        embedders = Embedders(settings.embedder, given.get("embedder"), embedder_of)
+        embedders = Embedders(settings.embedder, given.get("embedder"), partial(embedder_of, key=settings.embedder_key))
         recalling = Recalling(
             store, clock, limits, settings.zone, Shelves(), embedders, near_words, token_count(settings.tokenizer),
             parse_blend(settings.recall_blend), series, given.get("reranker"),
         )  # fmt: skip
         indexing = Indexing(store, clock, embedders.current, settings.zone)
-        talk = _Talk(store, clock, settings, given.get("summariser"), Knowing(store, clock, known, todos, orders, recalling))
+        helpers = helpers_of(store, clock, settings, given)
+        self._close_model, self._model_name = helpers.close, helpers.consultant.name
+        consultant = helpers.consultant
+        taught = _taught(store, clock, settings)
+        knowing = Knowing(store, clock, known, todos, orders, recalling, taught.lessons)
+        talk = _Talk(store, clock, settings, helpers.summariser, knowing)
         self._ingest = talk.services.ingest
-        extractor = given.get("extractor")
-        check_extractor(extractor)
-        chosen = Rules() if extractor is None else extractor
         knowledge = KnowledgeServices(
             known,
             Undoing(store, clock),
             Entities(store, clock, limits),
             todos,
             orders,
-            Extracting(store, clock, chosen, settings.zone),
+            Extracting(store, clock, helpers.extractor, settings.zone, helpers.rules),
             Curating(store, clock),
-            Forgetting(store, clock, talk.transcripts, talk.book, settings.zone),
+            Forgetting(store, clock, talk.transcripts, taught.lessons, settings.zone),
             Auditing(store, clock),
         )
+        state = StateService(store, clock, settings.limits)
         self._services = MemoryServices(
             clock,
             self._ingest,
             self._history,
             talk.services,
-            StateService(store, clock, settings.limits),
+            state,
             SeriesServices(series, Aggregates(store), ReadThrough(store, series)),
             talk.transcripts,
             knowledge,
             RecallServices(recalling, indexing),
+            self._overseeing(consultant, state, knowing),
+            taught,
         )
         self._handlers: dict[str, Handler] = {
             TIDY: tidy_handler(store, clock),
@@ -205,6 +222,17 @@ class Engine:
         }
         self._background = _Background(self.worker()) if background else None
 
+    def _overseeing(self, consultant: Consultant, state: StateService, knowing: Knowing) -> OversightServices:
+        store, clock, settings, recalling = self._store, self._clock, self._settings, knowing.recalling
+        overseer = Overseer(
+            store, clock, state, recalling.series, recalling, knowing, consultant, recalling.count, settings.zone,
+            settings.week_start, timedelta(seconds=settings.session_idle_s),
+            None if settings.embedder == "none" else word_vectors,
+        )  # fmt: skip
+        return OversightServices(
+            store, overseer, Keeper(store, clock, state, recalling.series, consultant, settings.save_results)
+        )
+
     @property
     def limits(self) -> Limits:
         """The bounds in force; errors quote their names."""
@@ -214,6 +242,11 @@ class Engine:
         """A handle bound to one scope: this user, talking with this agent, on this channel."""
         scope = Scope.of(user, agent=agent, channel=channel, space=self._settings.space if space is None else space)
         return Memory(scope, self._services)
+
+    @property
+    def agents(self) -> AgentHandle:
+        """The agents of the space that the settings name: the texts that make them, and the channels they answer on."""
+        return AgentHandle(self._settings.space, self._services.lessons.prompting.agents)
 
     def process(self, seconds: float = 10.0) -> ProcessReport:
         """Run the jobs that are due, until none is or the time is up."""
@@ -237,7 +270,7 @@ class Engine:
     def doctor(self) -> DoctorReport:
         """Prove a round trip through the store, and say what is degraded."""
         versions = {"perdure": _version()}
-        doctor = Doctor(self._store, self._clock, self._ingest, self._history, self._handlers, versions)
+        doctor = Doctor(self._store, self._clock, self._ingest, self._history, self._handlers, versions, self._model_name)
         trouble = None if self._background is None else self._background.trouble()
         return doctor.examine(() if trouble is None else (f"background worker: {trouble}",))
 
@@ -262,6 +295,7 @@ class Engine:
         if self._background is not None:
             self._background.stop()
             self._background = None
+        self._close_model()
         self._store.close()
 
     def __enter__(self) -> Self:
@@ -279,6 +313,14 @@ def context_store(engine: Engine, *, user: str | None = None, space: str | None 
     return StoredContexts(engine._store, engine._clock, talk.ingest, talk.folding, talk.sessions, chosen, user)
 
 
+def _taught(store: Store, clock: Clock, settings: Settings) -> LessonServices:
+    """Lessons and agents, and the files that people keep them in."""
+    mirrors = Mirrors(store, clock, lesson_files(settings))
+    lessons = Lessons(store, clock, settings.limits, mirrors, settings.lessons_scope, settings.user)
+    agents = Agents(store, clock, settings.limits, agent_files(settings), settings.space)
+    return LessonServices(lessons, Prompting(clock, agents, lessons, token_count(settings.tokenizer), settings.zone))
+
+
 class _Talk:
     """The conversation part of an engine: its services, and the handlers of the jobs it causes."""
 
@@ -286,11 +328,10 @@ class _Talk:
         layers, limits = settings.layers, settings.limits
         idle = timedelta(seconds=settings.session_idle_s)
         offline = ExtractiveSummariser()
-        check_summariser(summariser)
         count = token_count(settings.tokenizer)
         writer = Writer(store, offline if summariser is None else summariser, offline, count, layers.window_messages)
         has_files = bool(settings.files_dir)
-        folding = Folding(store, clock, writer, layers, limits.queue_jobs_max, keep_lessons=has_files)
+        folding = Folding(store, clock, writer, layers, knowing.lessons)
         sweeping = Sweeping(store, clock, layers, idle, settings.profile, folding, transcripts=has_files)
         digesting = Digesting(store, clock, writer, layers)
         resume_within = timedelta(seconds=settings.session_resume_s)
@@ -310,19 +351,16 @@ class _Talk:
             "rolling_digest": digesting.rolling,
             "session_digest": digesting.session,
             "spine": digesting.spine,
+            LESSONS: knowing.lessons.handle,
         }
         self.transcripts: Transcripts | None = None
-        self.book: LessonBook | None = None
         if has_files:
-            from perdure.adapters.lessons import LessonFolder
             from perdure.adapters.transcripts import TranscriptFolder
 
             root = Path(settings.files_dir)
             self.transcripts = Transcripts(TranscriptFolder(root))
             minimum = settings.transcript_messages_min
             self.handlers[TRANSCRIPT] = transcript_handler(store, self.transcripts, messages_min=minimum)
-            self.book = LessonBook(LessonFolder(root))
-            self.handlers[LESSONS] = lessons_handler(self.book)
 
 
 class _Background:

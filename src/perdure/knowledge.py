@@ -7,8 +7,11 @@
 ...         return Extraction()
 """
 
+from perdure.domain.agents import Agent, ChannelAgent
 from perdure.domain.knowledge import EntityName, Evidence, Extraction, ExtractionRequest, Proposal, TodoProposal
+from perdure.domain.lessons import Heard, Lesson, Origin, Refused
 from perdure.domain.memories import MemoryRecord, Statement
+from perdure.domain.prompts import Prompt, PromptPart
 from perdure.domain.things import AgentTask, Entity, Rejection, Suggestion, Todo
 from perdure.engine.committing import Outcome
 from perdure.services.auditing import AuditReport
@@ -19,8 +22,10 @@ from perdure.services.knowledge import Recalled
 from perdure.services.prompted_extraction import PromptedExtractor
 
 __all__ = [
+    "Agent",
     "AgentTask",
     "AuditReport",
+    "ChannelAgent",
     "Curation",
     "Entity",
     "EntityName",
@@ -28,12 +33,18 @@ __all__ = [
     "Extraction",
     "ExtractionRequest",
     "Forgotten",
+    "Heard",
     "Learned",
+    "Lesson",
     "MemoryRecord",
+    "Origin",
     "Outcome",
+    "Prompt",
+    "PromptPart",
     "PromptedExtractor",
     "Proposal",
     "Recalled",
+    "Refused",
     "Rejection",
     "Statement",
     "Suggestion",

@@ -11,11 +11,12 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from perdure.domain.errors import InvalidInput
 from perdure.domain.layers import DEFAULT_PROFILE, Layers, check_profile
 from perdure.domain.limits import Limits
+from perdure.domain.oversight import SAVE_MODES, SaveMode
 from perdure.domain.recall import parse_blend
 
 PREFIX = "PERDURE_"
@@ -25,7 +26,7 @@ CHOICES = {
     "durability": ("full", "normal"),
     "week_start": ("monday", "sunday"),
     "lessons_scope": ("", "global", "agent", "user", "channel"),
-    "save_results": ("manual", "suggest", "auto"),
+    "save_results": SAVE_MODES,
 }
 SECRETS = ("embedder_key", "model_key")
 """Keys whose values are shown nowhere."""
@@ -59,13 +60,13 @@ class Settings:
     """A session with more messages than this has a transcript."""
     zone: str = "UTC"
     """The users' time zone, in which `yesterday` and `next Friday` are meant."""
-    week_start: str = "monday"
+    week_start: Literal["monday", "sunday"] = "monday"
     """The day on which `this week` begins: `monday` or `sunday`."""
     agents_dir: str = ""
     """The folder of `memory.md` and of `agent-ID/` with `soul.md`, `mood.md`, `skill.md`, `memory.md`. Empty: rows only."""
     lessons_scope: str = ""
     """Whom lessons of compaction reach: `global`, `agent`, `user` or `channel`. Empty: as the set-up suggests."""
-    save_results: str = "manual"
+    save_results: SaveMode = "manual"
     """What becomes of a tool's result: `manual` (nothing), `suggest` (it is proposed) or `auto` (what lasts is saved)."""
     embedder: str = "static"
     """What compares meaning: `static` (built in), `none`, `onnx:FOLDER`, `openai:URL#MODEL` or `ollama:URL#MODEL`."""

@@ -18,8 +18,12 @@ import perdure
 import pg
 from perdure.app import Engine
 from perdure.domain.errors import PerdureError
+from perdure.domain.models import Usage
+from perdure.domain.oversight import Decision, DecisionKind
 from perdure.domain.reports import ProcessReport
-from perdure.domain.scope import Owner, ToolCallId
+from perdure.domain.scope import Address, Owner, ToolCallId
+from perdure.ports.rows import TABLES
+from perdure.ports.store import View
 from perdure.testing import StoppedClock
 
 USERS = ("ana", "an%", "ANA")
@@ -103,6 +107,38 @@ class Histories(RuleBasedStateMachine):
         side = {"after" if forward else "before": name}
         self.both(lambda engine, _: _memory(engine, user, place).messages(limit, **side))
 
+    @rule(
+        user=st.sampled_from(USERS), place=st.sampled_from(PLACES), name=st.sampled_from(["d1", "d2", "d3", "ä"]), goal=texts,
+        kind=st.sampled_from(["before", "after"]), keep=st.integers(1, 4),
+    )  # fmt: skip
+    def decide(self, user: str, place: tuple[str, str], name: str, goal: str, kind: DecisionKind, keep: int) -> None:
+        def put(engine: Engine, clock: StoppedClock) -> bool:
+            decision = Decision(name, clock.now(), Address(*place), kind, {"goal": goal})
+            return engine._store.write(Owner("default", user), lambda tx: tx.oversight.put_decision(decision, keep=keep))
+
+        self.both(put)
+
+    @rule(user=st.sampled_from(USERS), names=st.lists(st.sampled_from(["d1", "d2", "ä", "never"]), max_size=3))
+    def forget_decisions(self, user: str, names: list[str]) -> None:
+        self.both(
+            lambda engine, _: engine._store.write(Owner("default", user), lambda tx: tx.oversight.remove_decisions(names))
+        )
+
+    @rule(
+        user=st.sampled_from(USERS), purpose=st.sampled_from(["fold", "chat"]), outcome=st.sampled_from(["ok", "timeout"]),
+        calls=st.integers(0, 3), took_ms=st.floats(0, 1e6),
+    )  # fmt: skip
+    def ask_a_model(self, user: str, purpose: str, outcome: str, calls: int, took_ms: float) -> None:
+        def add(engine: Engine, clock: StoppedClock) -> None:
+            usage = Usage(purpose, outcome, calls, 7 * calls, calls, took_ms, clock.now())
+            engine._store.write(Owner("default", user), lambda tx: tx.oversight.add_usage(usage))
+
+        self.both(add)
+
+    @rule(user=st.sampled_from(USERS), place=st.sampled_from(PLACES), shared=st.booleans())
+    def configure(self, user: str, place: tuple[str, str], shared: bool) -> None:
+        self.both(lambda engine, _: _memory(engine, user, place).conversation.configure(shared=shared))
+
     @rule(minutes=st.sampled_from([1, 29, 30, 31, 600, -45]))
     def time_passes(self, minutes: int) -> None:
         for clock in self.clocks:
@@ -151,7 +187,9 @@ class Histories(RuleBasedStateMachine):
                 self.both(lambda engine, _, user=user, place=place: _memory(engine, user, place).sessions(100))
                 self.both(lambda engine, _, user=user, place=place: _memory(engine, user, place).tally())
             self.both(lambda engine, _, user=user: engine.memory(user).journal(100))
+            self.both(lambda engine, _, user=user: _overseen(engine, user))
             self.both(lambda engine, _, user=user: [replace(job, worker=None) for job in engine.memory(user).jobs()])
+        self.both(lambda engine, _: list(engine._store.usage()))
 
     def teardown(self) -> None:
         if hasattr(self, "oracle"):
@@ -164,6 +202,22 @@ class Histories(RuleBasedStateMachine):
 
 def _memory(engine: Engine, user: str, place: tuple[str, str]) -> perdure.Memory:
     return engine.memory(user, agent=place[0], channel=place[1])
+
+
+def _overseen(engine: Engine, user: str) -> list[Any]:
+    """Decisions in pages and by what they are about, and what was asked."""
+
+    def look(view: View) -> list[Any]:
+        everything = list(view.oversight.list_decisions(limit=100))
+        pages = [list(view.oversight.list_decisions(limit=2, before=one.id)) for one in everything]
+        chosen = [
+            list(view.oversight.list_decisions(limit=3, kind=kind, address=Address(*place)))
+            for kind in (None, "before", "after")
+            for place in PLACES
+        ]
+        return [everything, pages, chosen, list(view.oversight.list_usage())]
+
+    return engine._store.read(Owner("default", user), look)
 
 
 def run(open_subject: Callable[[StoppedClock], Engine], examples: int) -> None:
@@ -197,9 +251,7 @@ def test_postgres_answers_as_the_oracle_does(postgres_url: str) -> None:
         def open_subject(clock: StoppedClock) -> Engine:
             engine = perdure.open(settings=replace(BASE, url=postgres_url, postgres_schema=schema), clock=clock)
             with engine._store.snapshot() as snapshot:
-                owners = {
-                    Owner(str(row[0]), str(row[1])) for table in ("sessions", "jobs", "owners") for row in snapshot.rows(table)
-                }
+                owners = {Owner(str(row[0]), str(row[1])) for table in TABLES for row in snapshot.rows(table)}
             for owner in owners:
                 engine._store.erase(owner)
             return engine

@@ -421,10 +421,16 @@ def test_counters_are_shown_and_layers_are_chosen(cli: Cli) -> None:
     shown = cli.shown("state")
     assert "turns: 5" in shown
     assert "last words of the user: I ran 5 km" in shown
-    assert cli.shown("configure", "--profile", "channel_bot", "--casual") == "profile: channel_bot; casual: yes; private: no\n"
+    assert (
+        cli.shown("configure", "--profile", "channel_bot", "--casual")
+        == "profile: channel_bot; casual: yes; private: no; shared: no\n"
+    )
     assert cli.json("configure", "--private")["private"] is True
     told = cli.json("configure", "--no-casual", "--no-private")
-    assert (told["profile"], told["casual"]) == ("channel_bot", False)
+    assert (told["profile"], told["casual"], told["shared"]) == ("channel_bot", False, False)
+    assert cli.json("configure", "--shared")["shared"] is True
+    assert "shared: yes" in cli.shown("state")
+    assert cli.json("configure", "--no-shared")["shared"] is False
     assert cli.refused("configure") == "invalid_input"
     assert cli.refused("configure", "--profile", "bishop") == "invalid_input"
 

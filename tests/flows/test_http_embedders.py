@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perdure.adapters.embedding import failures, http
+from perdure.adapters import wire_failures
+from perdure.adapters.embedding import http
 from perdure.adapters.embedding.http import OLLAMA, OPENAI, Dialect, HttpEmbedder, ServerModel, ollama_embedder, openai_embedder
 from perdure.domain.errors import InvalidInput, PerdureError, Unavailable, Unsupported
 from perdure.ports.embedding import Embedder
@@ -217,12 +218,12 @@ def test_a_pause_beyond_the_deadline_is_left_to_the_caller(server: Server, embed
 @pytest.mark.parametrize("value", ["soon", "", "-5", "١"])
 def test_a_pause_that_cannot_be_read_is_none(value: str) -> None:
     reply = httpx2.Response(429, headers={"retry-after": value.encode()})
-    assert failures._wanted_pause(reply) is None
+    assert wire_failures._wanted_pause(reply) is None
 
 
 def test_no_server_is_unavailable(paused: list[float]) -> None:
     embedder = openai_embedder(ServerModel("http://127.0.0.1:9", "m", deadline_s=5))
-    embedder._pause = paused.append
+    embedder._wire._pause = paused.append
     with pytest.raises(Unavailable, match="no connection"):
         embedder.embed(["a"])
     assert len(paused) == 2
@@ -277,11 +278,13 @@ def test_an_answer_that_cannot_be_trusted_is_not_used(act: Act, why: str, server
     assert embedder.embed(["a", "b"]).shape == (2, 3), "the next answer is used"
 
 
-def test_an_endless_answer_is_cut_off(server: Server, embedder: Embedder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_endless_answer_is_cut_off(server: Server, dialect: Dialect, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http, "REPLY_BYTES_MAX", 1000)
+    embedder = HttpEmbedder(ServerModel(server.url, "m"), dialect)
     server.acts = [body(b" " * 100_000)]
     with pytest.raises(Unavailable, match="more than 1000 bytes"):
         embedder.embed(["a"])
+    embedder.close()
 
 
 def test_a_model_that_changes_its_width_is_another_model(server: Server, embedder: Embedder) -> None:
@@ -359,7 +362,7 @@ def test_every_error_of_the_client_has_a_meaning() -> None:
     for error in errors:
         instance = error.__new__(error)
         Exception.__init__(instance, f"about {KEY}")
-        ours = failures.in_our_words(instance, "http://host")
+        ours = wire_failures.in_our_words(instance, "http://host")
         assert isinstance(ours, PerdureError)
         assert KEY not in str(ours)
 

@@ -14,9 +14,13 @@ import pytest
 
 import perdure
 from perdure import Conflict, Corrupt, InvalidInput, NotFound, ToolCall
+from perdure.domain.models import Usage
+from perdure.domain.scope import Owner
 from perdure.engine import index_invariants, invariants
 from perdure.engine.segments import segment_of, to_pack
 from perdure.ports.rows import TABLES
+from perdure.testing.contract.oversight import a_decision, count, put
+from perdure.testing.contract.samples import NOW
 
 
 def talk(engine: perdure.Engine, user: str = "ana") -> perdure.Memory:
@@ -35,6 +39,9 @@ def talk(engine: perdure.Engine, user: str = "ana") -> perdure.Memory:
     memory.conversation.configure(profile="complete")
     memory.conversation.clear(memory.message("m1").session)
     memory.conversation.replace("in short: thanks", "other")
+    owner = Owner("default", user)
+    put(engine._store, a_decision("d1"), a_decision("d2", kind="after"), owner=owner)
+    count(engine._store, Usage("relevance", "ok", 1, 100, 20, 12.5, NOW), owner=owner)
     engine.process()
     return memory
 
@@ -309,6 +316,16 @@ OTHER_WAYS = [
     ),
     ("every row can be read", "UPDATE index_entries SET replaces = 99 WHERE number = 1"),
     ("every row can be read", "UPDATE index_vectors SET body = x'0011'"),
+    ("every row can be read", "UPDATE decisions SET body = 'weather'"),
+    ("every row can be read", "UPDATE decisions SET body = '[\"weather\"]'"),
+    ("every row can be read", "UPDATE decisions SET agent = ''"),
+    ("every row can be read", "UPDATE decisions SET channel = printf('%.*c', 999, 'x')"),
+    ("every row can be read", "UPDATE decisions SET at_us = 9223372036854775807"),
+    ("every row can be read", "UPDATE usage SET last_at_us = -9223372036854775807"),
+    ("every row can be read", "PRAGMA ignore_check_constraints = ON; UPDATE decisions SET kind = 'during'"),
+    ("every row can be read", "PRAGMA ignore_check_constraints = ON; UPDATE decisions SET number = 0"),
+    ("every row can be read", "PRAGMA ignore_check_constraints = ON; UPDATE usage SET calls = -1"),
+    ("every row can be read", "PRAGMA ignore_check_constraints = ON; UPDATE usage SET took_us = -1"),
     ("every row can be read", "INSERT INTO index_packs SELECT space, user_id, 1, 2, embedder, x'00' FROM index_heads"),
     ("every row can be read", a_pack(1, 2, 1, 2).replace("6e756d626572", "6e756d626573")),
 ]
@@ -402,8 +419,6 @@ class TestDoctor:
 
 
 def test_purge_gives_space_back_and_takes_deleted_text_off_the_disk(sqlite: Any) -> None:
-    from perdure.domain.scope import Owner
-
     engine = sqlite.open()
     engine.memory("ana").append_many(perdure.NewMessage("user", f"secret-{number} " * 50) for number in range(500))
     engine.memory("bob").append("user", "stays")

@@ -731,6 +731,7 @@ WRONG: dict[str, tuple[Callable[[Memory], Any], type[perdure.PerdureError], str]
         r"profile 'robot'.*task_agent.*complete",
     ),
     "casual": (lambda ana: ana.conversation.configure(casual="yes"), InvalidInput, r"`casual` = 'yes'.*True or False"),  # type: ignore[arg-type]
+    "shared": (lambda ana: ana.conversation.configure(shared=1), InvalidInput, r"`shared` = 1.*True or False"),  # type: ignore[arg-type]
     "kind": (lambda ana: ana.conversation.digests("folds"), InvalidInput, r"`kind` = 'folds'.*fold, rolling"),  # type: ignore[arg-type]
     "limit": (lambda ana: ana.conversation.digests(limit=0), InvalidInput, r"`limit` = 0"),
     "page": (lambda ana: ana.conversation.list_sessions(limit=10_001), LimitExceeded, r"`page_rows_max` = 10000"),
@@ -905,9 +906,12 @@ def test_configure_keeps_what_it_is_not_told_and_survives_a_restart(backend: Any
     ana.conversation.configure(profile="channel_bot")
     ana.append("user", "hi")
     ana.conversation.configure(casual=True)
+    assert ana.conversation.configure(shared=True).casual
     engine.close()
-    state = backend.open(clock=clock).memory("ana").conversation.agent_state()
-    assert (state.profile, state.casual, state.turns) == ("channel_bot", True, 1)
+    again = backend.open(clock=clock).memory("ana")
+    state = again.conversation.agent_state()
+    assert (state.profile, state.casual, state.private, state.shared, state.turns) == ("channel_bot", True, False, True, 1)
+    assert not again.conversation.configure(shared=False).shared
 
 
 # -- in the background, and through restarts --------------------------------------------------------------------------

@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-import gzip
-import hashlib
-import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import apsw
-import psycopg
 import pytest
-from psycopg import sql
 
+import old_stores
 import perdure
-from perdure.adapters.postgres import migrating as on_postgres
-from perdure.adapters.postgres.store import PACKAGE as POSTGRES
-from perdure.adapters.sqlfiles import migrations
-from perdure.adapters.sqlite import migrating as on_sqlite
-from perdure.adapters.sqlite.store import PACKAGE as SQLITE
 from perdure.ports.index import INDEX_JOB
-from perdure.ports.rows import TABLES
 from perdure.ports.store import Row
 from perdure.testing import StoppedClock
 from scripted_embedder import ScriptedEmbedder
@@ -62,42 +51,9 @@ def today(clock: StoppedClock) -> Iterator[perdure.Engine]:
 @pytest.fixture
 def old_rows(today: perdure.Engine) -> dict[str, list[Row]]:
     """What the version before had stored of it: no index, and no job that makes one."""
-    with today._store.snapshot() as snapshot:
-        rows = {table: list(snapshot.rows(table)) for table, spec in TABLES.items() if not spec.rebuilt}
+    rows = old_stores.rows_of(today, OLD, rebuilt=False)
     rows["jobs"] = [row for row in rows["jobs"] if row[2] != INDEX_JOB]
     return rows
-
-
-def build(backend: Any, rows: dict[str, list[Row]]) -> None:
-    """A store of the old schema with these rows."""
-    if backend.name == "sqlite":
-        connection = apsw.Connection(backend.url.removeprefix("sqlite:///"))
-        for migration in migrations(SQLITE)[:OLD]:
-            on_sqlite.apply(connection, migration)
-        connection.execute("BEGIN; PRAGMA defer_foreign_keys = ON")
-        for table, content in rows.items():
-            for row in content:
-                connection.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", row)
-        connection.execute("COMMIT")
-        connection.close()
-        return
-    with psycopg.connect(backend.url) as connection, connection.cursor() as cursor:
-        cursor.execute(sql.SQL("CREATE SCHEMA {0}; SET search_path TO {0}").format(sql.Identifier(backend.schema)))
-        for migration in migrations(POSTGRES)[:OLD]:
-            on_postgres.apply(cursor, migration)
-        for table, content in rows.items():
-            for row in content:
-                cursor.execute(f"INSERT INTO {table} VALUES ({', '.join(['%s'] * len(row))})".encode(), row)
-
-
-def write_backup(path: Path, rows: dict[str, list[Row]]) -> Path:
-    lines: list[object] = [{"format": "perdure-backup", "version": 1, "schema": OLD}]
-    for table, content in rows.items():
-        lines += [{"table": table, "columns": list(TABLES[table].columns)}, *(list(row) for row in content)]
-    body = "".join(json.dumps(line) + "\n" for line in lines).encode()
-    footer = {"rows": {table: len(content) for table, content in rows.items()}, "sha256": hashlib.sha256(body).hexdigest()}
-    path.write_bytes(gzip.compress(body + json.dumps(footer).encode() + b"\n"))
-    return path
 
 
 def answers(engine: perdure.Engine) -> list[Any]:
@@ -135,21 +91,21 @@ def opened(backend: Any, clock: StoppedClock) -> perdure.Engine:
 def test_a_store_of_version_4_is_searchable_after_its_job_ran(
     backend: Any, clock: StoppedClock, today: perdure.Engine, old_rows: dict[str, list[Row]]
 ) -> None:
-    build(backend, old_rows)
+    old_stores.build(backend, OLD, old_rows)
     check(opened(backend, clock), today)
 
 
 def test_a_backup_of_version_4_is_searchable_after_its_job_ran(
     backend: Any, clock: StoppedClock, today: perdure.Engine, old_rows: dict[str, list[Row]], tmp_path: Path
 ) -> None:
-    perdure.restore(write_backup(tmp_path / "old.perdure", old_rows), settings=backend.settings)
+    perdure.restore(old_stores.write_backup(tmp_path / "old.perdure", OLD, old_rows), settings=backend.settings)
     check(opened(backend, clock), today)
 
 
 def test_an_old_store_in_which_something_new_is_said_first_finds_old_and_new(
     backend: Any, clock: StoppedClock, old_rows: dict[str, list[Row]]
 ) -> None:
-    build(backend, old_rows)
+    old_stores.build(backend, OLD, old_rows)
     engine = opened(backend, clock)
     ana = engine.memory("ana", agent="coach")
     new = ana.append("user", "a boat since the migration", session="new")

@@ -8,9 +8,15 @@ import time
 from collections.abc import Iterator
 from urllib.parse import parse_qs, urlsplit
 
+import psycopg
 import pytest
 
 import perdure
+from perdure.domain.models import Usage
+from perdure.domain.scope import Owner
+from perdure.ports.store import Tx
+from perdure.testing.contract.oversight import a_decision
+from perdure.testing.contract.samples import NOW
 
 DEADLINE_S = 2.0
 # What a call may take beyond its deadline before we say that it hangs; a loaded machine is slow, a black hole is for ever.
@@ -113,3 +119,70 @@ def test_connections_that_break_are_replaced_and_nothing_is_doubled(engine: perd
                 assert time.monotonic() < until
     assert [message.content for message in ana.messages()] == [str(number) for number in range(12)]
     assert [message.seq for message in ana.messages()] == list(range(1, 13))
+
+
+class Losing(psycopg.Cursor):  # type: ignore[type-arg]
+    """Commits, and loses the connection before it can say so; or loses it first."""
+
+    when: str = ""
+    lost: int = 0
+
+    def execute(self, query, params=None, **more):  # type: ignore[no-untyped-def]
+        ours = query == "COMMIT" and type(self).when
+        if not ours:
+            return super().execute(query, params, **more)
+        type(self).lost += 1
+        when, type(self).when = type(self).when, ""
+        if when == "after":
+            super().execute(query, params, **more)
+        self.connection.pgconn.finish()
+        raise psycopg.OperationalError("the connection is lost")
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_what_carries_no_id_is_never_counted_twice_when_the_answer_of_a_commit_is_lost(
+    postgres_url: str, postgres_schema: str, when: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A decision has an id, so the store may try again. A count has none: there the caller is told."""
+    from perdure.adapters.postgres.connections import DeadlineConnection
+    from perdure.adapters.postgres.store import PostgresStore
+
+    init = DeadlineConnection.__init__
+
+    def with_losing_cursors(self, *args, **kwargs):  # type: ignore[no-untyped-def]
+        init(self, *args, **kwargs)
+        self.cursor_factory = Losing
+
+    monkeypatch.setattr(DeadlineConnection, "__init__", with_losing_cursors)
+    monkeypatch.setattr(Losing, "when", "")
+    monkeypatch.setattr(Losing, "lost", 0)
+    store = PostgresStore(postgres_url, schema=postgres_schema, deadline_s=20.0)
+    ana = Owner("default", "ana")
+    runs = 0
+
+    def decide(tx: Tx) -> bool:
+        nonlocal runs
+        runs += 1
+        return tx.oversight.put_decision(a_decision("d1"), keep=9)
+
+    def ask(tx: Tx) -> None:
+        nonlocal runs
+        runs += 1
+        tx.oversight.add_usage(Usage("chat", "ok", 1, 2, 3, 4.0, NOW))
+
+    Losing.when = when
+    assert store.write(ana, decide) == (when == "before")
+    assert (runs, Losing.lost) == (2, 1)
+    Losing.when = when
+    with pytest.raises(perdure.Unavailable, match="may be there or not") as caught:
+        store.write(ana, ask)
+    assert caught.value.retriable
+    assert (runs, Losing.lost) == (3, 2)
+    assert [one.calls for one in store.usage()] == ([1] if when == "after" else [])
+    # The connection that was lost takes nothing with it into the next transaction.
+    Losing.when = when
+    store.write(ana, decide)
+    assert runs == 5
+    store.write(ana, ask)
+    assert [one.calls for one in store.usage()] == ([2] if when == "after" else [1])
+    store.close()

@@ -26,10 +26,13 @@ from perdure.aio import (
 )
 from perdure.aio.instructions import AsyncInstructions
 from perdure.aio.knowledge import AsyncEntities, AsyncMemories, AsyncTasks, AsyncTodos
+from perdure.aio.lessons import AsyncAgentHandle, AsyncLessons
 from perdure.app import Engine
+from perdure.handles.agents import AgentHandle
 from perdure.handles.conversation import Conversation, Turn
 from perdure.handles.instructions import InstructionHandle
 from perdure.handles.knowledge import EntityHandle, Memories, TaskHandle, TodoHandle
+from perdure.handles.lessons import LessonHandle
 from perdure.handles.memory import Memory
 from perdure.handles.series import SeriesHandle
 from perdure.handles.state import State
@@ -106,6 +109,8 @@ def public(kind: type) -> dict[str, object]:
         (TodoHandle, AsyncTodos),
         (TaskHandle, AsyncTasks),
         (InstructionHandle, AsyncInstructions),
+        (LessonHandle, AsyncLessons),
+        (AgentHandle, AsyncAgentHandle),
     ],
 )
 def test_the_async_face_has_the_same_calls(sync: type, asynchronous: type) -> None:
@@ -118,8 +123,8 @@ def test_opening_takes_the_same_arguments_in_both_colours() -> None:
 
 
 def test_every_data_call_needs_a_scope() -> None:
-    """The engine itself has only what concerns the store."""
+    """The engine itself has only what concerns the store, and the agents that all users of a space share."""
     assert public(Engine).keys() == {
-        "backup", "close", "doctor", "files", "limits", "memory", "process", "purge", "reindex", "verify",
+        "agents", "backup", "close", "doctor", "files", "limits", "memory", "process", "purge", "reindex", "verify",
         "worker",
     }  # fmt: skip

@@ -1,29 +1,13 @@
-"""Lesson books (S4-10, S4-12, S4-16, S4-17, B-49, T-47): what is a lesson, and what becomes of a book that people edit."""
+"""Lessons as lines (S4-10, S4-17, B-49): what is a lesson, and how lines join and leave a text that people edit."""
 
 from __future__ import annotations
-
-import multiprocessing
-import os
-import stat
-from dataclasses import replace
-from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from perdure.adapters.lessons import LessonFolder
-from perdure.domain.errors import Corrupt, InvalidInput, LimitExceeded, Unavailable
-from perdure.domain.jobs import NewJob, new_job
-from perdure.domain.scope import Owner
-from perdure.engine.lessons import LESSON_CHARS_MAX, as_lesson, lessons_of, sameness, with_lessons
-from perdure.services import lessons as service
-from perdure.services.lessons import LessonBook, lessons_handler
+from perdure.engine.lessons import LESSON_CHARS_MAX, as_lesson, lessons_of, sameness, with_lessons, without_lessons
 
-ANA = Owner("default", "ana")
-BOB = Owner("default", "bob")
-NOW = datetime(2026, 1, 5, 10, 0, tzinfo=UTC)
 RETRY = "Retry the calendar tool once after a timeout"
 METRIC = "Give distances in kilometres"
 
@@ -44,11 +28,6 @@ pieces = st.sampled_from(
      "~~~~ x\n", "<!-- \n", "-->\n", "<!-- closed -->\n", "-\n", "    - nested deep\n", "  - nested\n", "> quote\n", "1. numbered\n", "\ufeff- first\r\n", "- last"]
 )  # fmt: skip
 books = st.lists(pieces, max_size=12).map("".join) | st.text(max_size=100)
-
-
-@pytest.fixture
-def book(tmp_path: Path) -> LessonBook:
-    return LessonBook(LessonFolder(tmp_path / "files"))
 
 
 @pytest.mark.parametrize(
@@ -183,116 +162,19 @@ def test_the_split_into_calls_does_not_matter(lessons: list[str], cut: int) -> N
     assert with_lessons(half, lessons[cut:])[0] == once
 
 
-def test_two_lessons_of_a_fold_are_in_memory_md(book: LessonBook, tmp_path: Path) -> None:
-    """T-47, S4-12."""
-    assert book.append(ANA, [RETRY, METRIC]) == (RETRY, METRIC)
-    assert (tmp_path / "files/default/ana/memory.md").read_text() == f"- {RETRY}\n- {METRIC}\n"
-    assert book.read(ANA) == (RETRY, METRIC)
-    assert book.append(ANA, [f"{RETRY}."]) == ()
+@given(books, st.sets(st.integers(0, 8)))
+@settings(max_examples=300)
+def test_lessons_that_are_taken_out_leave_and_nothing_else_does(book: str, doomed: set[int]) -> None:
+    before = lessons_of(book)
+    unwanted = {before[number] for number in doomed if number < len(before)}
+    text = without_lessons(book, lambda line: line in unwanted)
+    assert set(lessons_of(text)) >= set(before) - unwanted
+    if not unwanted:
+        assert text == book
+    rest = iter(book.split("\n"))
+    assert all(line in rest for line in text.split("\n") if line), "what is left stood there in this order"
 
 
-def test_owners_have_books_of_their_own(book: LessonBook, tmp_path: Path) -> None:
-    """X-36, B-29."""
-    for owner in (ANA, BOB, Owner("other", "ana"), Owner("default", "ANA"), Owner("default", "../bob"), Owner("..", "CON")):
-        assert book.append(owner, [f"This is the book of {owner.user} in {owner.space}"])
-        assert len(book.read(owner)) == 1
-    files = list(tmp_path.rglob("memory.md"))
-    assert len({str(path).lower() for path in files}) == 6
-    assert all(path.is_relative_to(tmp_path / "files") for path in files)
-
-
-def test_others_on_the_machine_cannot_look_in(book: LessonBook, tmp_path: Path) -> None:
-    book.append(ANA, [METRIC])
-    if os.name == "posix":
-        assert stat.S_IMODE((tmp_path / "files/default/ana").stat().st_mode) == 0o700
-
-
-def test_an_edit_by_hand_is_seen_at_once(book: LessonBook, tmp_path: Path) -> None:
-    """S4-16."""
-    book.append(ANA, [METRIC, RETRY])
-    path = tmp_path / "files/default/ana/memory.md"
-    path.write_text("# Mine\n\n- Be brief\n")
-    assert book.read(ANA) == ("Be brief",)
-    assert book.append(ANA, [METRIC]) == (METRIC,)
-    assert book.text(ANA) == f"# Mine\n\n- Be brief\n- {METRIC}\n"
-
-
-def test_nothing_new_writes_nothing(book: LessonBook, tmp_path: Path) -> None:
-    assert book.append(ANA, ["None."]) == ()
-    assert not (tmp_path / "files/default").exists()
-    book.append(ANA, [METRIC])
-    path = tmp_path / "files/default/ana/memory.md"
-    before = path.stat().st_ino
-    book.append(ANA, [METRIC])
-    assert path.stat().st_ino == before
-
-
-def test_a_book_in_another_encoding_is_left_alone(book: LessonBook, tmp_path: Path) -> None:
-    book.append(ANA, [METRIC])
-    path = tmp_path / "files/default/ana/memory.md"
-    path.write_bytes(b"- caf\xe9 au lait\n")
-    with pytest.raises(Corrupt, match="not UTF-8 at byte 5; save it"):
-        book.append(ANA, [RETRY])
-    assert path.read_bytes() == b"- caf\xe9 au lait\n"
-
-
-def test_a_book_that_cannot_be_read_is_unavailable(book: LessonBook, tmp_path: Path) -> None:
-    (tmp_path / "files/default/ana/memory.md").mkdir(parents=True)
-    with pytest.raises(Unavailable, match="cannot be read"):
-        book.read(ANA)
-
-
-def test_a_book_has_a_bound(book: LessonBook, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service, "BOOK_CHARS_MAX", 50)
-    book.append(ANA, [METRIC])
-    with pytest.raises(LimitExceeded, match="more than 50 characters"):
-        book.append(ANA, [RETRY])
-    assert book.read(ANA) == (METRIC,)
-
-
-def test_lessons_are_text(book: LessonBook) -> None:
-    with pytest.raises(InvalidInput, match="pass a list"):
-        book.append(ANA, "one lesson")
-    with pytest.raises(InvalidInput, match="pass a list"):
-        book.append(ANA, [1])  # type: ignore[list-item]
-
-
-def test_an_erased_book_leaves_no_trace_of_its_owner(book: LessonBook, tmp_path: Path) -> None:
-    """T-54."""
-    book.append(ANA, [METRIC])
-    (tmp_path / "files/default/ana/.memory.md.00.tmp").write_text("half a book")
-    assert book.erase(ANA)
-    assert not book.erase(ANA)
-    assert [path for path in tmp_path.rglob("*") if "ana" in path.name] == []
-    assert book.read(ANA) == ()
-
-
-def test_a_job_writes_lessons_and_may_run_twice(book: LessonBook) -> None:
-    handle = lessons_handler(book)
-    job = new_job(ANA, NewJob("lessons", "k", NOW, {"lessons": [RETRY, METRIC]}), NOW)
-    for _ in range(2):
-        assert handle(job) is None
-    assert book.read(ANA) == (RETRY, METRIC)
-    handle(replace(job, payload={}))
-    assert book.read(ANA) == (RETRY, METRIC)
-    with pytest.raises(InvalidInput):
-        handle(replace(job, payload={"lessons": [None]}))
-
-
-def write_some(root: Path, name: str) -> None:
-    book = LessonBook(LessonFolder(root))
-    for number in range(25):
-        book.append(ANA, [f"Process {name} learned thing number {number}", f"Everybody learned thing number {number}"])
-
-
-def test_processes_that_write_at_once_lose_no_lesson(tmp_path: Path) -> None:
-    """B-49."""
-    spawn = multiprocessing.get_context("spawn")
-    writers = [spawn.Process(target=write_some, args=(tmp_path, name)) for name in ("one", "two", "three")]
-    for writer in writers:
-        writer.start()
-    for writer in writers:
-        writer.join(60)
-    assert [writer.exitcode for writer in writers] == [0, 0, 0]
-    lessons = LessonBook(LessonFolder(tmp_path)).read(ANA)
-    assert len(lessons) == len(set(lessons)) == 25 * 4
+def test_a_lesson_of_several_lines_is_taken_out_whole() -> None:
+    written = "# House rules\n\n- Ask first,\n  always\n- Be brief\n\nBob called.\n"
+    assert without_lessons(written, lambda line: line == "Ask first, always") == "# House rules\n\n- Be brief\n\nBob called.\n"

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from talk import any_text, telling_text
 
+from perdure.engine.answers import Unreadable
 from perdure.engine.replies import (
     FieldsReply,
     FoldReply,
     TextReply,
-    Unreadable,
     clean_lessons,
     read_fold,
     read_session,

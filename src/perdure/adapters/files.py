@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import secrets
@@ -22,6 +23,10 @@ TEMP_NAME_MAX = 230
 LOCK_DEADLINE_S = 30.0
 LOCK_WAIT_S = 0.0005
 LOCK_WAIT_S_MAX = 0.02
+EXCHANGES_MAX = 100
+# Of renameat2(2) on Linux, and of renamex_np(2) on macOS, which has the same number for it.
+_HERE = -100
+_EXCHANGE = 2
 
 
 def safe_name(text: str) -> str:
@@ -65,6 +70,65 @@ def replace_file(path: Path, content: bytes) -> None:
                 temp.unlink(missing_ok=True)
             raise
         sync_folder(path.parent)
+
+
+def swap_file(path: Path, held: bytes, content: bytes) -> bool:
+    """As `replace_file`, if `held` is what is under `path`; False, and nothing changes, if it is not.
+
+    Where the system can exchange two names, somebody who replaces the file at the very same moment loses nothing: what was
+    there is looked at once it is out of the way, and put back if it is not what was expected. Elsewhere it is looked at just
+    before.
+    """
+    temp = path.with_name(f".{path.name[:TEMP_NAME_MAX]}.{secrets.token_hex(8)}{TEMP_SUFFIX}")
+    with writing(path):
+        try:
+            with temp.open("xb") as file:
+                _write_synced(file, content)
+            if path.read_bytes() != held:
+                return False
+            if not _exchange(temp, path):
+                temp.replace(path)
+            elif temp.read_bytes() != held:
+                _put_back(temp, path, content)
+                return False
+        except FileNotFoundError:
+            return False
+        finally:
+            with suppress(OSError):
+                temp.unlink(missing_ok=True)
+        sync_folder(path.parent)
+    return True
+
+
+def _put_back(temp: Path, path: Path, shown: bytes) -> None:
+    """Undo an exchange: what was displaced is under `temp`, and `shown` under `path`, unless somebody was faster again."""
+    for _ in range(EXCHANGES_MAX):
+        displaced = temp.read_bytes()
+        if not _exchange(temp, path) or temp.read_bytes() == shown:
+            return
+        shown = displaced  # somebody has replaced the file once more: theirs is the newest
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Let two files change their names in one step; False if this system or file system cannot."""
+    import ctypes
+
+    if os.name != "posix":
+        return False
+    libc = ctypes.CDLL(None, use_errno=True)
+    names = (os.fsencode(one), os.fsencode(other))
+    if hasattr(libc, "renameat2"):
+        done = libc.renameat2(_HERE, names[0], _HERE, names[1], _EXCHANGE)
+    elif hasattr(libc, "renamex_np"):
+        done = libc.renamex_np(*names, _EXCHANGE)
+    else:
+        return False
+    if done == 0:
+        return True
+    error = ctypes.get_errno()
+    if error in (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EPERM):
+        return False
+    raise OSError(error, os.strerror(error), str(other))
 
 
 def append_file(path: Path, content: bytes) -> None:

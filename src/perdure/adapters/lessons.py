@@ -1,63 +1,168 @@
-"""Lesson books as files: `SPACE/USER/memory.md`, in UTF-8, for people and agents alike."""
+"""Books as files in UTF-8, for people and agents alike: `SPACE/USER/memory.md`, and `memory.md` and `agent-ID/memory.md`.
+
+Beside each stands a hidden note of how it was left: that is how an edit by hand is told from one of ours. The note belongs to
+the file, not to the store: a second machine on the same store has files of its own.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from perdure.adapters.files import TEMP_SUFFIX, replace_file, writing
+from perdure.adapters.agents import agent_folder
+from perdure.adapters.files import TEMP_SUFFIX, replace_file, swap_file, writing
 from perdure.adapters.folders import make_folder, owner_folder, owner_lock, reading, remove_empty
-from perdure.domain.errors import Corrupt
-from perdure.domain.scope import Owner
+from perdure.domain.errors import Conflict, Corrupt
+from perdure.domain.lessons import Book
+from perdure.domain.scope import shared_owner
+from perdure.ports.lessons import Change
 
 LOCK = "lessons"
+BOOK = "memory.md"
+NOTE = ".memory.md.left"
+TRIES_MAX = 100
+SETTLED_S = 2.0
+"""File times are coarse: an edit so soon after ours may bear the same one, so the text itself is compared."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class LessonFolder:
-    """The books of all owners, below `root`."""
+class LessonFolders:
+    """The books of users below `files_dir`, those of one space and its agents below `agents_dir`; either may be missing."""
 
-    root: Path
+    files_dir: Path | None = None
+    agents_dir: Path | None = None
+    space: str = "default"
 
-    def read(self, owner: Owner) -> str:
+    def keeps(self, book: Book) -> bool:
+        return self._path(book) is not None
+
+    def read(self, book: Book) -> str:
         # Replacing is atomic, so a reader needs no lock.
-        return _text(self._path(owner))
+        path = self._path(book)
+        return "" if path is None else _text(path) or ""
 
-    def edit(self, owner: Owner, change: Callable[[str], tuple[str, T]]) -> T:
-        path = self._path(owner)
-        with owner_lock(self.root, owner, LOCK):
-            held = _text(path)
-            text, answer = change(held)
-            if text != held:
-                make_folder(path.parent)
-                replace_file(path, text.encode())
-            return answer
-
-    def erase(self, owner: Owner) -> bool:
-        path = self._path(owner)
-        if not path.parent.is_dir():
+    def is_as_left(self, book: Book, rows: str) -> bool:
+        path = self._path(book)
+        if path is None:
+            return True
+        note, stamp = _note(path), _stamp(path)
+        if stamp is None and not note and not rows:
+            return True  # there is no file, and none is needed
+        if note.get("rows") != rows:
             return False
-        with owner_lock(self.root, owner, LOCK), writing(path):
+        if stamp is not None and stamp == note.get("stamp") and note.get("settled"):
+            return True
+        text = _text(path)
+        if text is None or _fingerprint(text) != note.get("text"):
+            return False
+        if stamp != note.get("stamp") or _is_settled(path):
+            _put_note(path, {**note, "stamp": stamp, "settled": _is_settled(path)})
+        return True
+
+    def edit(self, book: Book, change: Change[T], *, rows: Callable[[], str]) -> T:
+        path = self._path(book)
+        if path is None:
+            raise Conflict("there is no place for this book; see `keeps`")
+        with owner_lock(self._root(book), book.owner, LOCK):
+            base = frozenset(_note(path).get("ids", ()))
+            for _ in range(TRIES_MAX):
+                held = _text(path)
+                text, ids, answer = change(held, base)
+                if not _write(path, held, text):
+                    continue  # somebody edited it meanwhile
+                if held is not None or text:
+                    note = {"ids": list(ids), "text": _fingerprint(text), "rows": rows()}
+                    _put_note(path, {**note, "stamp": _stamp(path), "settled": False})
+                else:
+                    with writing(path):
+                        path.with_name(NOTE).unlink(missing_ok=True)
+                return answer
+        raise Conflict(f"{path} changed {TRIES_MAX} times under us; see what keeps writing it")
+
+    def erase(self, book: Book) -> bool:
+        path = self._path(book)
+        if path is None or not path.parent.is_dir():
+            return False
+        root = self._root(book)
+        with owner_lock(root, book.owner, LOCK), writing(path):
             found = path.is_file()
             # Whole books, if a process died while it wrote one.
-            for one in (path, *path.parent.glob(f".{path.name}.*{TEMP_SUFFIX}")):
+            stale = [*path.parent.glob(f".{BOOK}.*{TEMP_SUFFIX}"), *path.parent.glob(f".{NOTE}.*{TEMP_SUFFIX}")]
+            for one in (path, path.with_name(NOTE), *stale):
                 one.unlink(missing_ok=True)
-            remove_empty(path.parent, up_to=self.root)
+            remove_empty(path.parent, up_to=root)
             return found
 
-    def _path(self, owner: Owner) -> Path:
-        return owner_folder(self.root, owner) / "memory.md"
+    def _root(self, book: Book) -> Path:
+        root = self.agents_dir if book.owner == shared_owner(book.owner.space) else self.files_dir
+        assert root is not None  # noqa: S101 - only called for books that are kept
+        return root
+
+    def _path(self, book: Book) -> Path | None:
+        if book.owner == shared_owner(self.space) and self.agents_dir is not None:
+            folder = self.agents_dir if book.agent is None else agent_folder(self.agents_dir, book.agent)
+            return folder / BOOK
+        if book.owner == shared_owner(book.owner.space) or self.files_dir is None:
+            return None
+        plain = book.scope == "user" and book.agent is None
+        return owner_folder(self.files_dir, book.owner) / BOOK if plain else None
 
 
-def _text(path: Path) -> str:
+def _write(path: Path, held: str | None, text: str) -> bool:
+    """Put `text` where `held` is; False if something else is there."""
+    if text == (held or ""):
+        return True
+    make_folder(path.parent)
+    if held is None:
+        if path.exists():
+            return False
+        replace_file(path, text.encode())
+        return True
+    return swap_file(path, held.encode(), text.encode())
+
+
+def _text(path: Path) -> str | None:
     with reading(path):
         try:
             return path.read_bytes().decode()
         except FileNotFoundError:
-            return ""
+            return None
         except UnicodeDecodeError as error:
             raise Corrupt(f"{path} is not UTF-8 at byte {error.start}; save it in that encoding") from error
+
+
+def _note(path: Path) -> dict[str, Any]:
+    with reading(path), suppress(FileNotFoundError, ValueError):
+        held = json.loads(path.with_name(NOTE).read_bytes())
+        if isinstance(held, dict):
+            return held
+    # Without it, what stands in the file was written by hand, as far as we know: nothing is taken away for it.
+    return {}
+
+
+def _put_note(path: Path, note: dict[str, Any]) -> None:
+    replace_file(path.with_name(NOTE), json.dumps(note).encode())
+
+
+def _stamp(path: Path) -> list[int] | None:
+    with reading(path), suppress(FileNotFoundError):
+        found = path.stat()
+        return [found.st_ino, found.st_mtime_ns, found.st_size]
+    return None
+
+
+def _is_settled(path: Path) -> bool:
+    stamp = _stamp(path)
+    return stamp is not None and time.time() - stamp[1] / 1e9 > SETTLED_S
+
+
+def _fingerprint(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

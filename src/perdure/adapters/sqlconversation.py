@@ -54,8 +54,8 @@ class SqlConversation:
     def forget_said(self, address: Address) -> None:
         self._run.change("forget_said", self._at(address))
 
-    def configure(self, address: Address, *, profile: str | None, casual: bool, private: bool) -> None:
-        self._change("configure_agent", address, profile, int(casual), int(private))
+    def configure(self, address: Address, *, profile: str | None, casual: bool, private: bool, shared: bool) -> None:
+        self._change("configure_agent", address, profile, int(casual), int(private), int(shared))
 
     def note_rolling(self, address: Address, *, tried_at: datetime, done_at: datetime | None, error: Failure | None) -> None:
         done = None if done_at is None else to_us(done_at)

@@ -13,6 +13,7 @@ from typing import Any
 from perdure.adapters.sqlconversation import SqlConversation
 from perdure.adapters.sqlindex import SqlIndex
 from perdure.adapters.sqljournal import SqlJournal
+from perdure.adapters.sqloversight import SqlOversight
 from perdure.adapters.sqlrecords import SqlRecords
 from perdure.adapters.sqlseries import SqlSeries
 from perdure.adapters.sqlstate import SqlState
@@ -72,6 +73,10 @@ class SqlTx:
     @property
     def records(self) -> SqlRecords:
         return SqlRecords(self._run, self._owner)
+
+    @property
+    def oversight(self) -> SqlOversight:
+        return SqlOversight(self._run, self._owner)
 
     # -- the log
 

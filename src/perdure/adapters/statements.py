@@ -31,5 +31,8 @@ class Statements(Protocol):
     def array(self, values: Sequence[str]) -> Any:
         """A list as one parameter."""
 
+    def once(self) -> None:
+        """What this transaction does must not be done twice: if its commit may have happened, it is not run again."""
+
     def locked(self, name: str) -> str:
         """The variant of a look-up that keeps rivals off the row; the same one where the transaction does that anyway."""

@@ -16,6 +16,7 @@ from perdure import app
 from perdure.aio.conversation import AsyncConversation, AsyncTranscripts, AsyncTurn
 from perdure.aio.data import AsyncSeries, AsyncState
 from perdure.aio.knowledge import AsyncEntities, AsyncMemories, AsyncTasks, AsyncTodos
+from perdure.aio.lessons import AsyncAgentHandle, AsyncLessons
 from perdure.aio.memory import AsyncMemory
 from perdure.aio.threads import Threads
 from perdure.aio.tools import AsyncTools
@@ -32,9 +33,11 @@ if TYPE_CHECKING:
     from typing import Self, Unpack
 
 __all__ = [
+    "AsyncAgentHandle",
     "AsyncConversation",
     "AsyncEngine",
     "AsyncEntities",
+    "AsyncLessons",
     "AsyncMemories",
     "AsyncMemory",
     "AsyncSeries",
@@ -81,6 +84,10 @@ class AsyncEngine:
 
     def memory(self, user: str, *, agent: str = DEFAULT, channel: str = DEFAULT, space: str | None = None) -> AsyncMemory:
         return AsyncMemory(self._engine.memory(user, agent=agent, channel=channel, space=space), self._threads)
+
+    @property
+    def agents(self) -> AsyncAgentHandle:
+        return AsyncAgentHandle(self._engine.agents, self._threads)
 
     def worker(self) -> Worker:
         return self._engine.worker()

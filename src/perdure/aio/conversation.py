@@ -69,9 +69,14 @@ class AsyncConversation:
         return await self._threads.run(self._talk.agent_state)
 
     async def configure(
-        self, *, profile: str | None = None, casual: bool | None = None, private: bool | None = None
+        self,
+        *,
+        profile: str | None = None,
+        casual: bool | None = None,
+        private: bool | None = None,
+        shared: bool | None = None,
     ) -> AgentState:
-        return await self._threads.run(self._talk.configure, profile=profile, casual=casual, private=private)
+        return await self._threads.run(self._talk.configure, profile=profile, casual=casual, private=private, shared=shared)
 
 
 class AsyncTranscripts:

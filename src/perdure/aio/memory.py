@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from perdure.aio.conversation import AsyncConversation, AsyncTranscripts, AsyncTurn, held_turn
 from perdure.aio.data import AsyncSeries, AsyncState
 from perdure.aio.instructions import AsyncInstructions
 from perdure.aio.knowledge import AsyncEntities, AsyncMemories, AsyncTasks, AsyncTodos
+from perdure.aio.lessons import AsyncLessons
+from perdure.aio.oversight import run_async
 from perdure.aio.threads import Threads
 from perdure.aio.tools import AsyncTools
 from perdure.domain.context import Context
@@ -18,6 +20,9 @@ from perdure.domain.jobs import Job, JobState
 from perdure.domain.journal import Operation
 from perdure.domain.knowledge import MemoryType
 from perdure.domain.messages import Message, MessageFields, NewMessage, Session
+from perdure.domain.models import Usage
+from perdure.domain.oversight import Decision, DecisionKind, Injection, Kept
+from perdure.domain.prompts import Prompt
 from perdure.domain.recall import Recall
 from perdure.domain.scope import Scope
 from perdure.domain.series import Series
@@ -25,6 +30,7 @@ from perdure.domain.tally import Tally
 from perdure.engine.committing import Outcome
 from perdure.handles.knowledge import RememberFields
 from perdure.handles.memory import Memory
+from perdure.handles.oversight import DECISIONS_SHOWN, AfterFields, BeforeFields, Ran, RunFields
 from perdure.handles.recall import RecallFields
 from perdure.handles.series import SeriesRules
 from perdure.ports.store import Progress
@@ -32,6 +38,7 @@ from perdure.services.auditing import AuditReport
 from perdure.services.curating import Curation
 from perdure.services.extracting import Learned
 from perdure.services.forgetting import Forgotten
+from perdure.services.prompting import BUDGET_TOKENS
 from perdure.services.turns import LEASE_S, WAIT_S
 
 if TYPE_CHECKING:
@@ -96,6 +103,10 @@ class AsyncMemory:
         return AsyncInstructions(self._memory.instructions, self._threads)
 
     @property
+    def lessons(self) -> AsyncLessons:
+        return AsyncLessons(self._memory.lessons, self._threads)
+
+    @property
     def tasks(self) -> AsyncTasks:
         return AsyncTasks(self._memory.tasks, self._threads)
 
@@ -130,8 +141,38 @@ class AsyncMemory:
     async def reindex(self, progress: Progress | None = None) -> int:
         return await self._threads.run(self._memory.reindex, progress)
 
+    async def before(self, goal: str, **fields: Unpack[BeforeFields]) -> Injection:
+        return await self._threads.run(self._memory.before, goal, **fields)
+
+    async def after(self, tool: str, result: object, goal: str = "", **fields: Unpack[AfterFields]) -> Kept:
+        return await self._threads.run(self._memory.after, tool, result, goal, **fields)
+
+    async def accept(self, suggested: Kept, result: object) -> Kept:
+        return await self._threads.run(self._memory.accept, suggested, result)
+
+    async def run(
+        self,
+        goal: str,
+        agent: Callable[..., Any],
+        tools: Mapping[str, Callable[..., Any]] | None = None,
+        **fields: Unpack[RunFields],
+    ) -> Ran:
+        """As `Memory.run`; agent and tools may be async, and run in this event loop."""
+        return await run_async(self._memory, self._threads, goal, agent, tools or {}, fields)
+
+    async def decisions(
+        self, kind: DecisionKind | None = None, *, limit: int = DECISIONS_SHOWN, before: str | None = None
+    ) -> Sequence[Decision]:
+        return await self._threads.run(self._memory.decisions, kind, limit=limit, before=before)
+
+    async def usage(self) -> Sequence[Usage]:
+        return await self._threads.run(self._memory.usage)
+
     async def context(self, goal: str | None = None, *, budget_tokens: int | None = None) -> Context:
         return await self._threads.run(self._memory.context, goal, budget_tokens=budget_tokens)
+
+    async def prompt(self, request: str = "", *, budget_tokens: int = BUDGET_TOKENS) -> Prompt:
+        return await self._threads.run(self._memory.prompt, request, budget_tokens=budget_tokens)
 
     def turn(self, *, wait_s: float = WAIT_S, lease_s: float = LEASE_S) -> AbstractAsyncContextManager[AsyncTurn]:
         return held_turn(self._memory.turn(wait_s=wait_s, lease_s=lease_s), self._threads)

@@ -1,11 +1,19 @@
-"""What is known of one agent on one channel beside its messages: counters, notes of background work, who is speaking."""
+"""What is known of one agent on one channel beside its messages: counters, notes of background work, who is speaking.
+
+And what agents are: the texts that make one, and the channels it answers on.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
+from perdure.domain.records import RecordKind, Term
 from perdure.domain.scope import Address
+from perdure.domain.text import Json
+from perdure.domain.times import from_us, to_us
 
 LAST_TEXT_CHARS = 200
 """So much of the last thing the user said is kept with the counters."""
@@ -41,6 +49,8 @@ class AgentState:
     curated_at: datetime | None = None
     curated_memories: int | None = None
     """How many memories there were when the curator last ran."""
+    shared: bool = False
+    """Others talk on this channel, too: what is learned here stays here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,3 +64,61 @@ class TurnLease:
 def beginning(text: str) -> str:
     """`text` as it is kept in the counters: its first characters, never half a one."""
     return text if len(text) <= LAST_TEXT_CHARS else text[: LAST_TEXT_CHARS - 1] + "…"
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """What an agent is told of itself, whoever it talks with. The texts are its operator's, and go into every prompt."""
+
+    id: str
+    soul: str = ""
+    """Who it is."""
+    mood: str = ""
+    """How it feels and sounds at present."""
+    skill: str = ""
+    """What it can do, and how."""
+    updated_at: datetime | None = None
+    """When it was last saved; None for one that is a folder."""
+
+    kind: RecordKind = "agent"
+
+    @property
+    def record_key(self) -> str:
+        return self.id
+
+    def terms(self) -> tuple[Term, ...]:
+        return ()
+
+    def body(self) -> dict[str, Json]:
+        at = None if self.updated_at is None else to_us(self.updated_at)
+        return {"id": self.id, "soul": self.soul, "mood": self.mood, "skill": self.skill, "updated_at": at}
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelAgent:
+    """Which agent answers on a channel, where the caller does not name one."""
+
+    channel: str
+    agent: str
+    mapped_at: datetime
+
+    kind: RecordKind = "channel"
+
+    @property
+    def record_key(self) -> str:
+        return self.channel
+
+    def terms(self) -> tuple[Term, ...]:
+        return (("agent", self.agent),)
+
+    def body(self) -> dict[str, Json]:
+        return {"channel": self.channel, "agent": self.agent, "mapped_at": to_us(self.mapped_at)}
+
+
+def to_agent(body: Mapping[str, Any]) -> Agent:
+    at = body["updated_at"]
+    return Agent(body["id"], body["soul"], body["mood"], body["skill"], None if at is None else from_us(at))
+
+
+def to_channel_agent(body: Mapping[str, Any]) -> ChannelAgent:
+    return ChannelAgent(body["channel"], body["agent"], from_us(body["mapped_at"]))

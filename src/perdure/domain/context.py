@@ -15,7 +15,12 @@ _UNSEEN = r"[\s\u00ad\u034f\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]"
 CUT_MARK = " has the whole]"
 """How a text ends that was too long for its budget."""
 # In any case and spacing, and with the full-width sign that some models read as the plain one.
-_TURNING = re.compile("[\u202a-\u202e\u2066-\u2069]")
+# Marks that turn what follows, and characters that show nothing but reach a model: soft hyphens, zero widths, tags. The two
+# joiners stay: several scripts and emoji need them.
+_UNSHOWN = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0"
+    "\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
 _NAMED = f"{_UNSEEN}*".join(FENCE)
 _FENCES = re.compile(rf"[<\uff1c\u2039\ufe64](?={_UNSEEN}*[/\uff0f\u2044\u2215]?{_UNSEEN}*{_NAMED})", re.IGNORECASE)
 
@@ -107,8 +112,13 @@ def chat_message(message: Message) -> dict[str, Any]:
 
 
 def fenced(text: str) -> str:
-    """`text` with whatever could pass for our fence made harmless, and without marks that turn the order of what follows."""
-    return _FENCES.sub(lambda match: f"&lt;{match[0][1:]}", _TURNING.sub("", text))
+    """`text` with whatever could pass for our fence made harmless, and without what nobody sees."""
+    return _FENCES.sub(lambda match: f"&lt;{match[0][1:]}", visible(text))
+
+
+def visible(text: str) -> str:
+    """`text` without characters that are not shown, and without marks that turn the order of what follows."""
+    return _UNSHOWN.sub("", text)
 
 
 def _attribute(text: str) -> str:

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Literal, get_args
 
 from perdure.domain.messages import Message
-from perdure.domain.scope import DEFAULT, Address
+from perdure.domain.scope import DEFAULT, Address, Owner
 from perdure.domain.text import Json
 
 DigestKind = Literal["fold", "rolling", "session", "spine"]
@@ -47,6 +47,10 @@ class SummaryRequest:
     words_max: int | None = None
     question: str = ""
     """The latest thing the user said: what the summary should serve."""
+    owner: Owner | None = None
+    """On whose behalf it is asked, for those who count what a model costs."""
+    deadline_s: float | None = None
+    """How long it may take if somebody waits for it; None: nobody does."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,8 @@ class Operation:
 
 def is_for(operation: Operation, agent: str) -> bool:
     """Whether an agent may see it: what was told to another agent alone is not shown, not even its history."""
+    field = "agent" if operation.kind == "lesson" else "visible_to"
     for body in (operation.before, operation.after):
-        if isinstance(body, Mapping) and body.get("visible_to") not in (None, agent):
+        if isinstance(body, Mapping) and body.get(field) not in (None, agent):
             return False
     return True

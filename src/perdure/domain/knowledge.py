@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Literal, get_args
 
 from perdure.domain.messages import Message
+from perdure.domain.scope import Owner
 
 MemoryType = Literal["PROFILE", "PEOPLE", "PROJECT"]
 MEMORY_TYPES: tuple[MemoryType, ...] = get_args(MemoryType)
@@ -98,6 +99,8 @@ class ExtractionRequest:
     """Entities that are known already."""
     zone: str = "UTC"
     """The user's time zone, in which `yesterday` is meant."""
+    owner: Owner | None = None
+    """On whose behalf it is asked, for those who count what a model costs."""
 
 
 @dataclass(frozen=True, slots=True)

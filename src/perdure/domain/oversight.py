@@ -102,6 +102,9 @@ class SeriesOffer:
     time_field: str
     entries: int
     window: Span
+    """From the first entry to the last. That it was fetched completely is for the caller to say."""
+    id_template: str | None = None
+    """Where no single field tells the entries apart."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,9 @@ from typing import Literal, get_args
 
 from perdure.domain.text import Json
 
-RecordKind = Literal["memory", "statement", "entity", "todo", "task", "suggestion", "rejection", "instruction"]
+RecordKind = Literal[
+    "memory", "statement", "entity", "todo", "task", "suggestion", "rejection", "instruction", "lesson", "agent", "channel"
+]
 RECORD_KINDS: tuple[RecordKind, ...] = get_args(RecordKind)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perdure.domain.jobs import Job, QueueReport
+from perdure.domain.models import Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,10 @@ class DoctorReport:
     degraded: tuple[str, ...]
     dead_jobs: tuple[Job, ...] = ()
     """The jobs that gave up most recently, with their errors."""
+    model: str = ""
+    """The chat model in use; empty: none, and the rules do its work."""
+    models: tuple[Usage, ...] = ()
+    """What models were asked on behalf of all users, by purpose and outcome."""
 
     @property
     def healthy(self) -> bool:

@@ -53,6 +53,8 @@ class Scope:
     def of(cls, user: str, *, agent: str = DEFAULT, channel: str = DEFAULT, space: str = DEFAULT) -> Scope:
         if isinstance(space, str) and space.startswith(RESERVED):
             raise InvalidInput(f"`space` = {space!r:.60} starts with `{RESERVED}`, which is reserved; choose another name")
+        if isinstance(user, str) and user.startswith(RESERVED):
+            raise InvalidInput(f"`user` = {user!r:.60} starts with `{RESERVED}`, which is reserved; choose another name")
         return cls(Owner(space, user), Address(agent, channel))
 
 
@@ -60,3 +62,8 @@ class Scope:
 # only way from a caller's ids to a scope, refuses it.
 RESERVED = "perdure:"
 SYSTEM = Owner(f"{RESERVED}system", "system")
+
+
+def shared_owner(space: str) -> Owner:
+    """Whose is what all users of a space share: its agents, and the lessons that reach everybody."""
+    return Owner(space, f"{RESERVED}shared")

@@ -45,12 +45,18 @@ class Stretch:
     """The hour may be meant before noon or after it."""
     offset_min: int | None = None
     """The zone that the words name, as minutes east of Greenwich; none is the writer's."""
-    yearly: Callable[[int], "Stretch"] | None = None
+    yearly: Callable[[int], Stretch] | None = None
     """What the words mean in another year, if the year is not said."""
     weekday: bool = False
     """Nothing but the name of a weekday, which a date beside it makes certain."""
-    back: bool | None = None
-    """For an open end: whether the time before or after it is meant."""
+    elapsed: tuple[timedelta, timedelta] | None = None
+    """Counted from now in real time, whatever the clocks did since."""
+    grain: str = ""
+    """The unit that was named, where it matters to the words beside it."""
+
+    @property
+    def width(self) -> timedelta:
+        return self.high - self.low
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +94,11 @@ def calendar_unit(unit: str, day: date, offset: int, week_start: int = 0) -> Str
     start = month_start(day, 0)
     start = month_start(start, -((start.month - 1) % size) + offset * size)
     return Stretch(midnight(start), midnight(month_start(start, size)), "span")
+
+
+def real_time(now: datetime, start: timedelta, end: timedelta, kind: TimeKind = "span") -> Stretch:
+    """The stretch between two distances from now."""
+    return Stretch(now + start, now + end, kind, clock=True, elapsed=(start, end))
 
 
 def same_day(day: date, months: int) -> date:

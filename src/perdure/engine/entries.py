@@ -15,6 +15,7 @@ from hashlib import blake2b
 
 from perdure.domain.digests import DIGEST_KINDS, SPINE_SESSION, Digest, DigestKind
 from perdure.domain.instructions import Instruction
+from perdure.domain.lessons import Lesson
 from perdure.domain.memories import Statement
 from perdure.domain.messages import Message
 from perdure.domain.recall import ENTRY_KINDS, EntryKind, NewEntry
@@ -64,6 +65,8 @@ class Placed:
     at: datetime
     agent: str | None = None
     """The one agent that may find it; None: all agents of the user."""
+    channel: str | None = None
+    """The one channel on which it may be found; None: all of them."""
     session: tuple[Address, int] | None = None
     seq: int = 0
     role: str = ""
@@ -82,6 +85,11 @@ def name_hash(name: str) -> int:
 
 def agent_hash(agent: str | None) -> int:
     return 0 if agent is None else name_hash(f"agent:{agent}")
+
+
+def place_hash(agent: str | None, channel: str | None) -> int:
+    """For whom an entry is: everybody (0), one agent, or whoever is on a channel."""
+    return agent_hash(agent) if channel is None else name_hash(f"channel:{channel}\0{agent or ''}")
 
 
 def session_hash(address: Address, number: int) -> int:
@@ -133,7 +141,7 @@ def entry(ref: str, placed: Placed, words: Words) -> NewEntry:
         FOREVER if placed.valid_to is None else to_us(placed.valid_to),
         to_us(placed.at if placed.known_from is None else placed.known_from),
         FOREVER if placed.closed_at is None else to_us(placed.closed_at),
-        agent_hash(placed.agent),
+        place_hash(placed.agent, placed.channel),
         0 if placed.session is None else session_hash(*placed.session),
         words.times,
         words.passages,
@@ -216,24 +224,18 @@ def digest_entry(digest: Digest, zone: str) -> NewEntry:
     return entry(digest_ref(digest), placed, words_of(digest.text, digest.made_at, zone))
 
 
-def lesson_ref(agent: str, text: str) -> str:
-    return compact_json([agent, blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()])
-
-
-def lesson_agent(ref: str) -> str:
-    """Whose lesson it is."""
-    return str(json.loads(ref)[0])
-
-
-def lesson_entries(digest: Digest, zone: str) -> Sequence[NewEntry]:
-    """The lessons that a fold has drawn; each is found once for an agent, however often it was drawn."""
-    agent = digest.address.agent
-    placed = Placed("lesson", digest.made_at, agent=agent)
-    return [
-        entry(lesson_ref(agent, text), placed, words_of(text, digest.made_at, zone))
-        for text in dict.fromkeys(digest.lessons)
-        if text
-    ]
+def lesson_entry(lesson: Lesson, zone: str) -> NewEntry:
+    ended = lesson.ended_at
+    placed = Placed(
+        "lesson",
+        lesson.created_at,
+        agent=lesson.agent,
+        channel=lesson.channel,
+        valid_to=ended,
+        closed_at=ended,
+        archived=lesson.archived_at is not None,
+    )
+    return entry(lesson.id, placed, words_of(lesson.text, lesson.created_at, zone))
 
 
 def state_text(key: str, body: str | None) -> str:

@@ -16,8 +16,9 @@ from perdure.domain.knowledge import (
 )
 from perdure.domain.messages import Message
 from perdure.domain.text import Json
+from perdure.engine.answers import Unreadable
 from perdure.engine.prompts import as_data, message_form
-from perdure.engine.replies import Unreadable, json_object
+from perdure.engine.replies import json_object
 
 PROPOSALS_MAX = 20
 TODOS_MAX = 8
@@ -40,8 +41,11 @@ def _lines(request: ExtractionRequest) -> Iterator[str]:
 def read_extraction(reply: str, request: ExtractionRequest) -> Extraction | Unreadable:
     """What a reply proposes. Entries that quote nothing that was said are counted as skipped; others are judged elsewhere."""
     found = json_object(reply, ("proposals", "todos"))
-    if found is None:
-        return Unreadable("the reply holds no JSON object with the keys asked for")
+    return found if isinstance(found, Unreadable) else extraction_of(found, request)
+
+
+def extraction_of(found: Mapping[str, Json], request: ExtractionRequest) -> Extraction:
+    """What an object that was read already proposes, under the same rules."""
     proposed, todos = _listed(found.get("proposals")), _listed(found.get("todos"))
     read = [_proposal(one, request) for one in proposed[:PROPOSALS_MAX]]
     promised = [_todo(one, request) for one in todos[:TODOS_MAX]]

@@ -29,13 +29,18 @@ class Filter:
     time_range: Span | None = None
     terms: tuple[frozenset[int], ...] | None = None
     """It must have all terms of one of these sets."""
+    places: tuple[int, ...] = ()
+    """Hashes of the channel on which it asks: there it sees what is of that channel."""
 
 
 def allowed(stack: Stack, wanted: Filter) -> Flags:
     """For each item whether it may answer."""
     kinds = np.zeros(256, bool)
     kinds[[KIND_CODES[kind] for kind in wanted.kinds]] = True
-    mask: Flags = stack.live & kinds[stack.shelf.kind] & ((stack.agent == 0) | (stack.agent == np.uint64(wanted.agent)))
+    seen: Flags = (stack.agent == 0) | (stack.agent == np.uint64(wanted.agent))
+    for place in wanted.places:
+        seen |= stack.agent == np.uint64(place)
+    mask: Flags = stack.live & kinds[stack.shelf.kind] & seen
     mask &= (stack.flags & ARCHIVED) == 0
     mask &= _holding(stack, wanted)
     if wanted.sessions is not None:

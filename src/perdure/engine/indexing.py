@@ -6,7 +6,9 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
+from perdure.domain.agents import to_agent, to_channel_agent
 from perdure.domain.instructions import Instruction
+from perdure.domain.lessons import to_lesson
 from perdure.domain.memories import to_memory, to_statement
 from perdure.domain.records import TERM_BYTES_MAX, RecordKind, Term
 from perdure.domain.things import AgentTask, Entity, Rejection, Suggestion, Todo, from_body
@@ -36,6 +38,12 @@ def _terms(kind: RecordKind, body: Mapping[str, Any]) -> tuple[Term, ...]:
         return from_body(AgentTask, body).terms()
     if kind == "instruction":
         return from_body(Instruction, body).terms()
+    if kind == "lesson":
+        return to_lesson(body).terms()
+    if kind == "agent":
+        return to_agent(body).terms()
+    if kind == "channel":
+        return to_channel_agent(body).terms()
     if kind == "suggestion":
         return from_body(Suggestion, body).terms()
     return from_body(Rejection, body).terms()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 LESSON_CHARS_MAX = 500
@@ -60,7 +60,7 @@ def sameness(lesson: str) -> str:
 def lessons_of(book: str) -> tuple[str, ...]:
     """The lessons in the book, in order: its bullets, each as one line. Other text is its readers' own."""
     bullets, _ = _layout(_lines(book))
-    return tuple(text for text in (" ".join(" ".join(bullet.texts).split()) for bullet in bullets) if text)
+    return tuple(text for text in (bullet.text for bullet in bullets) if text)
 
 
 def with_lessons(book: str, lessons: Iterable[str]) -> tuple[str, tuple[str, ...]]:
@@ -91,11 +91,25 @@ def with_lessons(book: str, lessons: Iterable[str]) -> tuple[str, tuple[str, ...
     return "".join((*above, *added, *below)), tuple(new)
 
 
+def without_lessons(book: str, unwanted: Callable[[str], bool]) -> str:
+    """The book without the lines of those bullets that are not wanted; everything else stays as it stands."""
+    lines = _lines(book)
+    bullets, _ = _layout(lines)
+    gone = [bullet for bullet in bullets if (text := bullet.text) and unwanted(text)]
+    doomed = {number for bullet in gone for number in range(bullet.first, bullet.last + 1)}
+    return "".join(line for number, line in enumerate(lines) if number not in doomed)
+
+
 @dataclass(slots=True)
 class _Bullet:
     texts: list[str]
+    first: int
     last: int
-    """The number of its last line."""
+    """The numbers of its first and last line."""
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.texts).split())
 
 
 def _layout(lines: Sequence[str]) -> tuple[list[_Bullet], int]:
@@ -107,7 +121,7 @@ def _layout(lines: Sequence[str]) -> tuple[list[_Bullet], int]:
     for number, line in enumerate(lines):
         bullet = None if number in covered else _BULLET.fullmatch(_bare(line))
         if bullet:
-            current = _Bullet([bullet["text"] or ""], number)
+            current = _Bullet([bullet["text"] or ""], number, number)
             bullets.append(current)
         elif number in covered:
             # What begins as part of a bullet ends as part of it.

@@ -48,6 +48,8 @@ class Listed:
     """How much of the whole budget it may take."""
     volatile: bool = False
     left_out: int = 0
+    notes: tuple[str, ...] = ()
+    """What went wrong when it was put together."""
 
 
 def counted(block: Block, count: Count) -> Block:

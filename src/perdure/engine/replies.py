@@ -5,25 +5,19 @@ Lessons steer every later prompt, so they are looked at twice: boilerplate, echo
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from perdure.domain.digests import SESSION_FIELDS, SPINE_SECTIONS
 from perdure.domain.text import Json
-from perdure.engine.lessons import as_lesson, sameness
+from perdure.engine.answers import Unreadable, read_object, spelt, without_thoughts
+from perdure.engine.hygiene import flaw
+from perdure.engine.lessons import LESSON_CHARS_MAX, as_lesson, sameness
 
 LESSON_LINE_CHARS_MAX = 240
 ENTRY_CHARS_MAX = 500
 ENTRIES_MAX = 50
-
-
-@dataclass(frozen=True, slots=True)
-class Unreadable:
-    """The reply has not the shape asked for. `why` says what is missing, without quoting the reply."""
-
-    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +38,6 @@ class FieldsReply:
     fields: dict[str, Json]
 
 
-_THOUGHT = re.compile(r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 _WHOLE_FENCE = re.compile(r"\s*```[\w-]*\n(?P<inside>.*?)\n?```\s*", re.DOTALL)
 _HEADING = re.compile(
     r"[ \t>]*(?:#{1,6}[ \t]*)?(?:\d[.)][ \t]*)?(?P<mark>\*\*|__|\[)?[ \t]*(?P<name>context|lessons?(?: learned)?)[ \t]*"
@@ -75,7 +68,20 @@ _BULLET = re.compile(r"\s*(?:[-*+•‣◦·–—]|\(?\d{1,3}[.)])\s+")
 
 def read_fold(reply: str) -> FoldReply | Unreadable:
     """CONTEXT and LESSONS, whatever the case and markup of the headings. Without headings all is context."""
-    context, lessons = _parts(_bare(reply))
+    return _fold(*_parts(_bare(reply)))
+
+
+def fold_fields(found: Mapping[str, Json]) -> FoldReply | Unreadable:
+    """The same from an object with `context` and `lessons`, under the same rules."""
+    context, lessons = _as_whole_text(found.get("context")), _as_list(found.get("lessons"))
+    if context is None or lessons is None:
+        return Unreadable("`context` must be a text and `lessons` a list of texts")
+    # Some models put both parts, with their headings, into the one text.
+    told, more = _parts(context)
+    return _fold(told, [*more, *lessons])
+
+
+def _fold(context: str, lessons: Iterable[str]) -> FoldReply | Unreadable:
     context = _PREAMBLE.sub("", context, count=1) if _PREAMBLE.match(context) else context
     context = context.strip()
     if not any(char.isalnum() for char in context):
@@ -98,12 +104,24 @@ def read_text(reply: str) -> TextReply | Unreadable:
 
 def read_session(reply: str) -> FieldsReply | Unreadable:
     """The fields of a session. Texts may be missing, lists may be a single text; anything else is `Unreadable`."""
-    return _fields(reply, texts=("one_liner", "tone"), names=SESSION_FIELDS, needed="one_liner")
+    found = json_object(reply, SESSION_FIELDS)
+    return found if isinstance(found, Unreadable) else session_fields(found)
 
 
 def read_spine(reply: str) -> FieldsReply | Unreadable:
     """The sections of a spine, under the same rules."""
-    return _fields(reply, texts=(), names=SPINE_SECTIONS, needed=None)
+    found = json_object(reply, SPINE_SECTIONS)
+    return found if isinstance(found, Unreadable) else spine_fields(found)
+
+
+def session_fields(found: Mapping[str, Json]) -> FieldsReply | Unreadable:
+    """The fields of a session that was read already."""
+    return _fields(found, texts=("one_liner", "tone"), names=SESSION_FIELDS, needed="one_liner")
+
+
+def spine_fields(found: Mapping[str, Json]) -> FieldsReply | Unreadable:
+    """The sections of a spine that was read already."""
+    return _fields(found, texts=(), names=SPINE_SECTIONS, needed=None)
 
 
 def clean_lessons(lines: Iterable[str]) -> tuple[str, ...]:
@@ -111,14 +129,28 @@ def clean_lessons(lines: Iterable[str]) -> tuple[str, ...]:
     found: dict[str, str] = {}
     for line in lines:
         lesson = as_lesson(line)
-        if lesson is None or len(lesson) > LESSON_LINE_CHARS_MAX or _ECHOES.search(lesson) or _ORDERS.search(lesson):
-            continue
-        found.setdefault(sameness(lesson), lesson)
+        if lesson is not None and why_no_lesson(lesson, chars_max=LESSON_LINE_CHARS_MAX) is None:
+            found.setdefault(sameness(lesson), lesson)
     return tuple(found.values())
 
 
+def why_no_lesson(text: str, *, chars_max: int = LESSON_CHARS_MAX) -> str | None:
+    """Why `text` must not be kept as a lesson; None if nothing speaks against it."""
+    wrong = flaw(text)
+    if wrong is not None:
+        return wrong
+    lesson = as_lesson(text)
+    if lesson is None:
+        return "says nothing that could be followed, or has characters that nobody sees"
+    if len(lesson) > chars_max:
+        return f"has more than {chars_max} characters"
+    if _ECHOES.search(lesson):
+        return "repeats the words of a prompt"
+    return "is an order to a model" if _ORDERS.search(lesson) else None
+
+
 def _bare(reply: str) -> str:
-    text = _THOUGHT.sub("", reply).replace("\r\n", "\n").replace("\r", "\n").strip()
+    text = without_thoughts(reply).replace("\r\n", "\n").replace("\r", "\n").strip()
     match = _WHOLE_FENCE.fullmatch(text)
     return match["inside"] if match else text
 
@@ -157,10 +189,9 @@ def _add(lines: list[str], line: str, *, is_list: bool) -> None:
         lines.append(line)
 
 
-def _fields(reply: str, *, texts: Sequence[str], names: Sequence[str], needed: str | None) -> FieldsReply | Unreadable:
-    found = json_object(reply, names)
-    if found is None:
-        return Unreadable("the reply holds no JSON object with the keys asked for")
+def _fields(
+    found: Mapping[str, Json], *, texts: Sequence[str], names: Sequence[str], needed: str | None
+) -> FieldsReply | Unreadable:
     fields: dict[str, Json] = {}
     for name in names:
         value = found.get(name)
@@ -173,35 +204,23 @@ def _fields(reply: str, *, texts: Sequence[str], names: Sequence[str], needed: s
     return FieldsReply(fields)
 
 
-def json_object(reply: str, names: Sequence[str]) -> dict[str, Json] | None:
-    """The first JSON object in a reply that has at least one of the names, in any case; keys as the names are spelt."""
-    text = _bare(reply)
-    decoder = json.JSONDecoder()
-    place = 0
-    for _ in range(20):
-        opener = text.find("{", place)
-        if opener < 0:
-            return None
-        try:
-            value, place = decoder.raw_decode(text, opener)
-        except (ValueError, RecursionError):
-            place = opener + 1
-            continue
-        folded = {_folded(key): item for key, item in value.items()}
-        spelt = {name: folded[_folded(name)] for name in names if _folded(name) in folded}
-        if spelt:
-            return spelt
-    return None
-
-
-def _folded(name: str) -> str:
-    return name.casefold().replace(" ", "_").replace("-", "_")
+def json_object(reply: str, names: Sequence[str]) -> dict[str, Json] | Unreadable:
+    """What the one JSON object in a reply has under the names, in any case; keys as the names are spelt."""
+    found = read_object(reply)
+    if isinstance(found, Unreadable):
+        return found
+    known = {name: value for name, value in spelt(found, names).items() if name in names}
+    return known or Unreadable("the reply holds no JSON object with the keys asked for")
 
 
 def _as_text(value: Json) -> str | None:
     if value is None:
         return ""
     return _entry(value) if isinstance(value, str) else None
+
+
+def _as_whole_text(value: Json) -> str | None:
+    return value.replace("\r\n", "\n").replace("\r", "\n") if isinstance(value, str) else None
 
 
 def _as_list(value: Json) -> list[str] | None:

@@ -9,7 +9,17 @@ import re
 from dataclasses import replace
 from datetime import date, timedelta
 
-from perdure.engine.calendars import Moment, Stretch, calendar_unit, days_from, midnight, month_start, shifted, year_for
+from perdure.engine.calendars import (
+    Moment,
+    Stretch,
+    calendar_unit,
+    days_from,
+    midnight,
+    month_start,
+    shifted,
+    week_of,
+    year_for,
+)
 from perdure.engine.timegrammar import (
     FULL_WEEKDAY,
     LONG_UNIT,
@@ -42,6 +52,7 @@ from perdure.engine.timetables import (
     SHORT_WEEKDAYS,
     UNITS,
     WEEKDAYS,
+    WIDE_PARTS,
     any_of,
 )
 
@@ -51,26 +62,29 @@ CRON_HOUR = 9
 
 def _named_day(match: re.Match[str], moment: Moment) -> Stretch:
     day = days_from(moment.today + timedelta(days=DAYS[match["day"].lower()]))
-    return _part_of(day, match["part"]) if match["part"] else day
+    return part_of(day, match["part"], moment) if match["part"] else day
 
 
 def _offset_day(offset: int) -> Resolve:
     return lambda _, moment: days_from(moment.today + timedelta(days=offset))
 
 
-def _part_of(day: Stretch, part: str) -> Stretch:
-    low, high, _ = PARTS[part.lower()]
-    return replace(day, low=day.low + timedelta(hours=low), high=day.low + timedelta(hours=high), kind="point", clock=True)
+def part_of(day: Stretch, part: str, moment: Moment) -> Stretch:
+    """That part of the day; who asks for it means it widely."""
+    low, high = WIDE_PARTS[part.lower()] if moment.asked else PARTS[part.lower()][:2]
+    return replace(
+        day, low=day.low + timedelta(hours=low), high=day.low + timedelta(hours=high), kind="point", clock=True, grain="part"
+    )
 
 
 def _this_part(match: re.Match[str], moment: Moment) -> Stretch:
     word = match[0].lower()
     if word == "tonight":
-        return _part_of(days_from(moment.today), "night")
+        return part_of(days_from(moment.today), "night", moment)
     if word.startswith("last"):
         day = days_from(moment.today - timedelta(days=1))
-        return _part_of(day, match["part"])
-    return _part_of(days_from(moment.today), match["part"])
+        return part_of(day, match["part"], moment)
+    return part_of(days_from(moment.today), match["part"], moment)
 
 
 def _ago(match: re.Match[str], moment: Moment) -> Stretch | None:
@@ -78,7 +92,7 @@ def _ago(match: re.Match[str], moment: Moment) -> Stretch | None:
     if unit in ("minute", "hour"):
         low = moment.now - timedelta(**{f"{unit}s": count})
         return Stretch(low, low + timedelta(**{f"{unit}s": 1}), clock=True)
-    return calendar_unit(unit, moment.today, -count)
+    return calendar_unit(unit, moment.today, -count, moment.week_start)
 
 
 def _half_hour(direction: int) -> Resolve:
@@ -112,13 +126,13 @@ def _rolling(match: re.Match[str], moment: Moment) -> Stretch:
 
 
 def _relative_unit(match: re.Match[str], moment: Moment) -> Stretch:
-    return calendar_unit(UNITS[match["unit"].lower()], moment.today, direction(match["rel"]))
+    return calendar_unit(UNITS[match["unit"].lower()], moment.today, direction(match["rel"]), moment.week_start)
 
 
 def _edge(match: re.Match[str], moment: Moment) -> Stretch:
     """`end of the month`: its last day; of a year or quarter, its last month. `beginning of`, likewise."""
     unit = UNITS[match["unit"].lower()]
-    whole = calendar_unit(unit, moment.today, direction(match["rel"] or "this"))
+    whole = calendar_unit(unit, moment.today, direction(match["rel"] or "this"), moment.week_start)
     first, last = whole.low.date(), (whole.high - timedelta(days=1)).date()
     at_end = match["edge"].lower() in ("end", "ende", "fin", "finales")
     if unit in ("year", "quarter"):
@@ -130,22 +144,21 @@ def _weekday(match: re.Match[str], moment: Moment) -> Stretch | None:
     wanted, today = WEEKDAYS[match["wd"].lower()], moment.today
     groups = match.groupdict()
     rel = (groups.get("rel") or "").lower()
-    monday = today - timedelta(days=today.weekday())
+    this = week_of(today, moment.week_start) + timedelta(days=(wanted - moment.week_start) % 7)
     if groups.get("week"):
-        day = monday + timedelta(weeks=direction(match["week"]), days=wanted)
+        day = this + timedelta(weeks=direction(match["week"]))
     elif rel and direction(rel) < 0:
         day = today - timedelta(days=(today.weekday() - wanted - 1) % 7 + 1)
     elif rel and direction(rel) > 0:
-        day = monday + timedelta(weeks=1, days=wanted)
+        day = this + timedelta(weeks=1)
     elif rel == "this":
-        day = monday + timedelta(days=wanted)
-        day += timedelta(weeks=1) if day < today and moment.tense >= 0 else timedelta()
+        day = this + timedelta(weeks=1 if this < today and moment.tense >= 0 else 0)
     elif moment.tense < 0 and not rel:
         day = today - timedelta(days=(today.weekday() - wanted - 1) % 7 + 1)
     else:
         day = today + timedelta(days=(wanted - today.weekday()) % 7 or 7)
-    found = days_from(day)
-    return _part_of(found, match["part"]) if groups.get("part") else found
+    found = replace(days_from(day), weekday=not rel and not groups.get("week"))
+    return part_of(found, match["part"], moment) if groups.get("part") else found
 
 
 def _weekend(match: re.Match[str], moment: Moment) -> Stretch:
@@ -158,8 +171,11 @@ def _weekend(match: re.Match[str], moment: Moment) -> Stretch:
 
 def _month_day(match: re.Match[str], moment: Moment) -> Stretch | None:
     month, day = MONTHS[match["month"].lower()], int(match["dom"])
-    year = int(match["year"]) if match["year"] else year_for(month, day, moment)
-    return days_from(date(year, month, day))
+    if match["year"]:
+        return days_from(date(int(match["year"]), month, day))
+    return replace(
+        days_from(date(year_for(month, day, moment), month, day)), yearly=lambda one: days_from(date(one, month, day))
+    )
 
 
 def _whole_month(match: re.Match[str], moment: Moment) -> Stretch | None:
@@ -188,7 +204,9 @@ def _whole_month(match: re.Match[str], moment: Moment) -> Stretch | None:
         year = year_for(month, 1, replace(moment, tense=tense))
         if tense > 0 and month == moment.today.month:
             year = moment.today.year
-    return calendar_unit("month", date(year, month, 1), 0)
+    whole = calendar_unit("month", date(year, month, 1), 0)
+    open_year = not groups.get("year") and not rel
+    return replace(whole, yearly=lambda one: calendar_unit("month", date(one, month, 1), 0)) if open_year else whole
 
 
 _MONTH_LEAD = (
@@ -349,7 +367,7 @@ RULES: tuple[Rule, ...] = (
     rule("half", r"half an hour ago", _half_hour(-1)),
     rule("in", r"in half an hour", _half_hour(1)),
     rule("vor il hace", rf"(?:vor|il y a|hace) {NUM} {UNIT}", _ago),
-    rule("in dans within", rf"(?:in|within|in about|dans) {NUM} {UNIT}(?:['’]s? time)?", _ahead),
+    rule("in dans within", rf"(?:in|within|in about|dans) {NUM} {UNIT}(?:['’]s? time)?(?! ago)", _ahead),
     rule("# " + " ".join(NUMBERS), rf"{NUM} {UNIT} from (?:now|today)", _ahead),
     rule(
         "the " + " ".join(LAST | NEXT),

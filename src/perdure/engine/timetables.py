@@ -25,9 +25,21 @@ NUMBERS = {
         10: "ten zehn dix diez",
         11: "eleven elf onze once",
         12: "twelve zwölf douze doce",
+        13: "thirteen dreizehn treize trece",
+        14: "fourteen vierzehn quatorze catorce",
         15: "fifteen fünfzehn quinze quince",
+        16: "sixteen sechzehn seize dieciséis",
+        17: "seventeen siebzehn diecisiete",
+        18: "eighteen achtzehn dieciocho",
+        19: "nineteen neunzehn diecinueve",
         20: "twenty zwanzig vingt veinte",
         30: "thirty dreißig trente treinta",
+        40: "forty vierzig quarante cuarenta",
+        50: "fifty fünfzig cinquante cincuenta",
+        60: "sixty sechzig soixante sesenta",
+        70: "seventy siebzig setenta",
+        80: "eighty achtzig ochenta",
+        90: "ninety neunzig noventa",
     }.items()
     for word in words.split()
 }
@@ -41,6 +53,21 @@ UNITS = {
         "month": "month months monat monate monaten monats mois mes meses",
         "quarter": "quarter quarters quartal quartalen trimestre trimestres",
         "year": "year years yr yrs jahr jahre jahren jahres an ans année années año años",
+    }.items()
+    for word in words.split()
+}
+# In a question, also these.
+ASKED_UNITS = UNITS | {
+    word: unit
+    for unit, words in {
+        "second": "second seconds sec secs sekunde sekunden seconde secondes segundo segundos",
+        "minute": "'",
+        "hour": "h std",
+        "day": "d",
+        "week": "wk wks",
+        "fortnight": "fortnight fortnights quinzaine",
+        "quarter": "qtr qtrs quartale quartals",
+        "year": "annee annees",
     }.items()
     for word in words.split()
 }
@@ -114,6 +141,42 @@ PARTS = {
     }.items()
     for word in words.split()
 }
+# In a question, a part of the day is what anyone may call so: first hour, and hour after the last.
+WIDE_PARTS = {
+    word: hours
+    for hours, words in {
+        (0, 12): "morning vormittag matin mañana morgen madrugada früh",
+        (0, 9): "early-morning",
+        (12, 14): "lunch lunchtime mittag midi mediodía mittags",
+        (12, 19): "afternoon nachmittag après-midi tarde nachmittags",
+        (18, 24): "evening night tonight abend nacht soir soirée nuit noche abends",
+    }.items()
+    for word in words.split()
+}
+# Minutes east of Greenwich.
+ZONES = {
+    word: minutes
+    for minutes, words in {
+        0: "gmt utc wet",
+        60: "bst cet mez west",
+        120: "cest mesz eet sast",
+        180: "eest msk",
+        330: "ist",
+        480: "sgt hkt awst",
+        540: "jst kst",
+        600: "aest",
+        660: "aedt",
+        -180: "brt art",
+        -240: "edt ast",
+        -300: "est cdt",
+        -360: "cst mdt",
+        -420: "mst pdt",
+        -480: "pst akdt",
+        -540: "akst",
+        -600: "hst",
+    }.items()
+    for word in words.split()
+}
 LAST = frozenset(["last", "past", "previous", "letzte", "letzten", "letzter", "letztes", "vergangene", "vergangenen"])
 NEXT = frozenset(["next", "nächste", "nächsten", "nächster", "nächstes", "kommende", "kommenden"])
 HOLIDAYS = {
@@ -131,6 +194,52 @@ HOLIDAYS = {
     "navidad": (12, 25),
 }
 ORDINALS = {"first": 1, "second": 2, "third": 3, "fourth": 4}
+ORDINAL_WORDS = {
+    word: number
+    for number, words in {
+        1: "first erste ersten erster erstes premier première primer primero primera",
+        2: "second zweite zweiten zweiter zweites deuxième segundo segunda",
+        3: "third dritte dritten dritter drittes troisième tercer tercero tercera",
+        4: "fourth vierte vierten vierter viertes quatrième cuarto cuarta",
+        5: "fifth fünfte fünften fünfter cinquième quinto quinta",
+        6: "sixth",
+        7: "seventh",
+        8: "eighth",
+        9: "ninth",
+        10: "tenth",
+        11: "eleventh",
+        12: "twelfth",
+        13: "thirteenth",
+        14: "fourteenth",
+        15: "fifteenth",
+        16: "sixteenth",
+        17: "seventeenth",
+        18: "eighteenth",
+        19: "nineteenth",
+        20: "twentieth",
+        21: "twenty-first",
+        22: "twenty-second",
+        23: "twenty-third",
+        24: "twenty-fourth",
+        25: "twenty-fifth",
+        26: "twenty-sixth",
+        27: "twenty-seventh",
+        28: "twenty-eighth",
+        29: "twenty-ninth",
+        30: "thirtieth",
+        31: "thirty-first",
+    }.items()
+    for word in words.split()
+}
+
+
+DECADES = {"twenties": 2, "thirties": 3, "forties": 4, "fifties": 5, "sixties": 6, "seventies": 7, "eighties": 8, "nineties": 9}
+# Words that no German sentence has: beside one of them, `hier` is yesterday.
+FRENCH = word_set(
+    "le la les de du et je j tu il elle nous vous ils ai as a avons avez ont est était c qu que quoi quel "
+    "quelle fait dit avec dans pour "
+    "sur à mon ma mes ce cette soir matin après-midi midi vu été au aux"
+)
 
 
 def any_of(words: Iterable[str]) -> str:

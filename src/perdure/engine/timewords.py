@@ -129,7 +129,8 @@ def _found(text: str, now: datetime) -> Iterator[_Found]:
 
 def _resolved(rule: Rule, match: re.Match[str], now: datetime, text: str) -> Stretch | None:
     try:
-        return rule.resolve(match, Moment(now, _tense(text, match.start(), match.end())))
+        what = rule.resolve(match, Moment(now, _tense(text, match.start(), match.end())))
+        return what if isinstance(what, Stretch) else None
     except (ValueError, OverflowError):
         return None  # a date that no calendar has, such as 31 April or the year 12,000
 

@@ -117,13 +117,20 @@ class Conversation:
         """Counters and diagnostics of this address."""
         return self._do.sessions.agent_state(self._scope)
 
-    def configure(self, *, profile: str | None = None, casual: bool | None = None, private: bool | None = None) -> AgentState:
+    def configure(
+        self,
+        *,
+        profile: str | None = None,
+        casual: bool | None = None,
+        private: bool | None = None,
+        shared: bool | None = None,
+    ) -> AgentState:
         """Choose the layers of this address; None leaves a thing as it is.
 
         Casual talk is read by no model, and no lessons are drawn from it. What is learned from private talk is visible
-        to this agent alone.
+        to this agent alone. On a shared channel others talk, too: what is learned there stays there.
         """
-        return self._do.sessions.configure(self._scope, profile=profile, casual=casual, private=private)
+        return self._do.sessions.configure(self._scope, profile=profile, casual=casual, private=private, shared=shared)
 
     def _where(self, session: str | None) -> Where:
         return self._do.sessions.where(self._scope, session)

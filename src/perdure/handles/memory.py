@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from perdure.domain.context import Context
 from perdure.domain.errors import InvalidInput, Unsupported
@@ -14,6 +14,9 @@ from perdure.domain.jobs import Job, JobState
 from perdure.domain.journal import Operation
 from perdure.domain.knowledge import MemoryType
 from perdure.domain.messages import Message, MessageFields, NewMessage, Session
+from perdure.domain.models import Usage
+from perdure.domain.oversight import Decision, DecisionKind, Injection, Kept
+from perdure.domain.prompts import Prompt
 from perdure.domain.recall import Recall
 from perdure.domain.scope import Scope
 from perdure.domain.series import Series
@@ -21,6 +24,7 @@ from perdure.domain.tally import Tally
 from perdure.domain.text import utf8_size
 from perdure.engine.auditing import read_export
 from perdure.engine.committing import Outcome
+from perdure.handles import oversight
 from perdure.handles.conversation import Conversation, ConversationServices, Turn, held_turn, new_message
 from perdure.handles.instructions import InstructionHandle
 from perdure.handles.knowledge import (
@@ -33,6 +37,8 @@ from perdure.handles.knowledge import (
     check_ref,
     remember,
 )
+from perdure.handles.lessons import LessonHandle, LessonServices
+from perdure.handles.oversight import AfterFields, BeforeFields, OversightServices, Ran, RunFields
 from perdure.handles.recall import RecallFields, RecallServices, recall
 from perdure.handles.series import SeriesHandle, SeriesRules, SeriesServices
 from perdure.handles.state import State
@@ -46,6 +52,7 @@ from perdure.services.extracting import Learned
 from perdure.services.forgetting import Forgotten
 from perdure.services.history import History
 from perdure.services.ingest import Ingest
+from perdure.services.prompting import BUDGET_TOKENS
 from perdure.services.state import StateService
 from perdure.services.transcripts import Transcripts
 from perdure.services.turns import LEASE_S, WAIT_S
@@ -67,6 +74,8 @@ class MemoryServices:
     transcripts: Transcripts | None
     knowledge: KnowledgeServices
     recall: RecallServices
+    oversight: OversightServices
+    lessons: LessonServices
 
 
 class Memory:
@@ -143,6 +152,11 @@ class Memory:
     def instructions(self) -> InstructionHandle:
         """What the user has told this agent to do from now on."""
         return InstructionHandle(self.scope, self._do.knowledge.instructions)
+
+    @property
+    def lessons(self) -> LessonHandle:
+        """How to behave, as learned before: by everybody's agents, by this one, from this user, or on this channel."""
+        return LessonHandle(self.scope, self._do.lessons.lessons)
 
     @property
     def tasks(self) -> TaskHandle:
@@ -226,6 +240,53 @@ class Memory:
         """Make the search index of this user anew, while the old one answers; how many entries it has."""
         return self._do.recall.indexing.reindex(self.scope.owner, progress)
 
+    # -- the overseer
+
+    def before(self, goal: str, **fields: Unpack[BeforeFields]) -> Injection:
+        """What to give to an agent before it works on `goal`: saved state, series, memories, lessons that matter; or nothing.
+
+        Optional: `budget_tokens` (default 2,000), `target` (`first_step`; `system`; `goal` for the goal with what is relevant
+        behind it), `deadline_s` (default 2: then the goal runs with what is ready). Why each thing was taken or left is in
+        `choices`; the decision is recorded, see `decisions()`.
+        """
+        return oversight.before(self.scope, self._do.oversight, goal, fields)
+
+    def after(self, tool: str, result: object, goal: str = "", **fields: Unpack[AfterFields]) -> Kept:
+        """What becomes of a tool's result: nothing (mode `manual`), a suggestion (`suggest`), or it is saved (`auto`).
+
+        Optional: `mode` (default: the setting `save_results`), `allow` and `deny` (lists of tools), `window` (two moments that
+        were asked of the tool and are answered completely: they count as covered), `deadline_s`. Secrets are refused.
+        """
+        return oversight.after(self.scope, self._do.oversight, tool, result, goal, fields)
+
+    def accept(self, suggested: Kept, result: object) -> Kept:
+        """Save what `after` suggested; `result` is the one it was made of."""
+        return self._do.oversight.keeper.accept(self.scope, suggested, result)
+
+    def run(
+        self,
+        goal: str,
+        agent: Callable[..., Any],
+        tools: Mapping[str, Callable[..., Any]] | None = None,
+        **fields: Unpack[RunFields],
+    ) -> Ran:
+        """Have an agent work on a goal: `agent(text, tools)` is called with the goal and what is relevant, and with the tools.
+
+        Each result of a tool is looked at on its way to the agent, as `after` does. Optional: `budget_tokens`, `deadline_s`,
+        `mode`, `allow`, `deny`.
+        """
+        return oversight.run(self.scope, self._do.oversight, goal, agent, tools or {}, fields)
+
+    def decisions(
+        self, kind: DecisionKind | None = None, *, limit: int = oversight.DECISIONS_SHOWN, before: str | None = None
+    ) -> Sequence[Decision]:
+        """What the overseer decided here, newest first: for which goal or tool, what it chose and why."""
+        return oversight.decisions(self.scope, self._do.oversight, kind=kind, limit=limit, before=before)
+
+    def usage(self) -> Sequence[Usage]:
+        """What models were asked on behalf of this user, by purpose and outcome: how often, for how many tokens, how long."""
+        return self._do.oversight.store.read(self.scope.owner, lambda view: list(view.oversight.list_usage()))
+
     # -- the conversation
 
     def context(self, goal: str | None = None, *, budget_tokens: int | None = None) -> Context:
@@ -238,6 +299,14 @@ class Memory:
         if goal is not None:
             utf8_size(goal, "`goal`")
         return self._do.conversation.assembly.context(self.scope, goal=goal, budget_tokens=budget_tokens)
+
+    def prompt(self, request: str = "", *, budget_tokens: int = BUDGET_TOKENS) -> Prompt:
+        """What the agent should be told of itself: soul, mood, memory (the lessons that hold here) and skill, then the time.
+
+        The agent is that of this handle; if it names none, the one that the channel is mapped to (`engine.agents`). Files are
+        read anew each time. Never over the budget: then those lessons are shown that fit `request` best.
+        """
+        return self._do.lessons.prompting.prompt(self.scope, request, budget_tokens=budget_tokens)
 
     def turn(self, *, wait_s: float = WAIT_S, lease_s: float = LEASE_S) -> AbstractContextManager[Turn]:
         """Hold the floor of this channel: `with ana.turn() as turn: turn.append(…)`. One turn at a time.

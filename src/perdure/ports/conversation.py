@@ -48,8 +48,8 @@ class ConversationTx(ConversationView, Protocol):
     def forget_said(self, address: Address) -> None:
         """Forget what the user said last at the address; the counters stay."""
 
-    def configure(self, address: Address, *, profile: str | None, casual: bool, private: bool) -> None:
-        """Set which layers the address keeps, and whether its talk is casual or private."""
+    def configure(self, address: Address, *, profile: str | None, casual: bool, private: bool, shared: bool) -> None:
+        """Set which layers the address keeps, and whether its talk is casual, private or shared with others."""
 
     def note_rolling(self, address: Address, *, tried_at: datetime, done_at: datetime | None, error: Failure | None) -> None:
         """Set the diagnostics of the rolling digest; `done_at` None leaves the time of the last success as it is."""

@@ -34,6 +34,7 @@ def agent_state_row(owner: Owner, state: AgentState, lease: TurnLease | None = N
         state.last_text, state.profile, int(state.casual), int(state.private), _maybe_us(state.rolling_tried_at),
         _maybe_us(state.rolling_done_at), failure_text(state.rolling_error), _maybe_us(state.curated_at),
         state.curated_memories, None if lease is None else lease.holder, None if lease is None else to_us(lease.until),
+        int(state.shared),
     )  # fmt: skip
 
 
@@ -46,16 +47,18 @@ def to_agent_state(row: AnyRow) -> AgentState:
 
 
 def _read_agent_state(row: AnyRow) -> AgentState:
-    _, _, agent, channel, turns, last, text, profile, casual, private, tried, done, error, curated, memories, _, _ = row
+    (_, _, agent, channel, turns, last, text, profile, casual, private, tried, done, error, curated, memories, _, _,
+     shared) = row  # fmt: skip
     failure = None if error is None else Failure(**json.loads(error))
     return AgentState(
         address_of(agent, channel), turns, _maybe_at(last), text, profile, bool(casual), bool(private),
-        _maybe_at(tried), _maybe_at(done), failure, _maybe_at(curated), memories,
+        _maybe_at(tried), _maybe_at(done), failure, _maybe_at(curated), memories, bool(shared),
     )  # fmt: skip
 
 
 def to_turn(row: AnyRow) -> TurnLease | None:
-    return None if row[-2] is None else TurnLease(row[-2], from_us(row[-1]))
+    *_, holder, until, _ = row
+    return None if holder is None else TurnLease(holder, from_us(until))
 
 
 # -- digests -----------------------------------------------------------------------------------------------------------

@@ -19,6 +19,8 @@ from perdure.domain.scope import Owner
 from perdure.ports.rows import AnyRow, readable
 
 INDEX_JOB = "index"
+INDEX_SINCE = 5
+"""The schema version that brought the index. Of an older backup, its migration makes the jobs that fill it."""
 GONE = "gone"
 """The kind of an entry that only says that another one is no more."""
 

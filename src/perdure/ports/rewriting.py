@@ -23,6 +23,7 @@ _NAMES = {
     "state_revisions": {"request"},
     "series": {"incarnation", "last_request", "last_result"},
     "agent_states": {"profile", "turn_holder"},
+    "decisions": {"agent", "channel", "kind"},
     # The journal knows a digest by its fingerprint: it is removed and made anew, not rewritten.
     "digests": {"body"},
 }
@@ -94,6 +95,15 @@ def _struck(value: Json, change: Change) -> Json:
     return change(value) if isinstance(value, str) else value
 
 
+def _struck_notes(value: Json, change: Change) -> Json:
+    """JSON of our own in which any text may be somebody's words; the names of fields stay, because we read by them."""
+    if isinstance(value, dict):
+        return {name: _struck_notes(held, change) for name, held in value.items()}
+    if isinstance(value, list):
+        return [_struck_notes(held, change) for held in value]
+    return change(value) if isinstance(value, str) else value
+
+
 def _struck_metadata(value: Json, change: Change) -> Json:
     # Tallies count what is reported under this name.
     kept = {"usage": value["usage"]} if isinstance(value, dict) and "usage" in value else {}
@@ -123,6 +133,7 @@ _JSON: dict[tuple[str, str], Callable[[Json, Change], Json]] = {
     ("records", "body"): reworded,
     ("agent_states", "rolling_error"): reworded,
     ("state_revisions", "body"): _struck,
+    ("decisions", "body"): _struck_notes,
     ("series", "spec"): _struck_rules,
     ("series_entries", "body"): _struck,
     ("series_past", "body"): _struck,

@@ -137,6 +137,7 @@ TABLES: dict[str, Table] = {
             "curated_memories",
             "turn_holder",
             "turn_until_us",
+            "shared",
         ),
         4,
     ),
@@ -144,6 +145,8 @@ TABLES: dict[str, Table] = {
     "records": Table((*_OWNER, "kind", "key", "body", "operation"), 4),
     "record_terms": Table((*_OWNER, "kind", "field", "value", "key"), 6),
     "echoes": Table((*_OWNER, "hash", "at_us"), 3),
+    "decisions": Table((*_OWNER, "id", "number", "at_us", "agent", "channel", "kind", "body"), 3),
+    "usage": Table((*_OWNER, "purpose", "outcome", "calls", "tokens_in", "tokens_out", "took_us", "last_at_us"), 4),
     "index_heads": Table(
         (*_OWNER, "incarnation", "last", "lexicon", "embedder", "vectored", "coming", "coming_upto"), 2, rebuilt=True
     ),

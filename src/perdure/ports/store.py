@@ -22,11 +22,13 @@ from typing import Protocol, TypeVar
 from perdure.domain.jobs import Claim, Job, JobState, NewJob, QueueReport, Settlement
 from perdure.domain.journal import Attribution, Operation
 from perdure.domain.messages import CallState, Message, MessageQuery, Session
+from perdure.domain.models import Usage
 from perdure.domain.reports import Finding, StoreDescription, StoreFile
 from perdure.domain.scope import Address, MessageId, Owner, SessionId, ToolCallId
 from perdure.domain.tally import Tally
 from perdure.ports.conversation import ConversationTx, ConversationView
 from perdure.ports.index import IndexTx, IndexView
+from perdure.ports.oversight import OversightTx, OversightView
 from perdure.ports.records import RecordTx, RecordView
 from perdure.ports.series import SeriesTx, SeriesView
 from perdure.ports.state import StateTx, StateView
@@ -71,6 +73,10 @@ class View(Protocol):
     @property
     def index(self) -> IndexView:
         """What all of that is found by."""
+
+    @property
+    def oversight(self) -> OversightView:
+        """What the overseer decided, and what models were asked."""
 
     def find_messages(self, ids: Sequence[MessageId]) -> dict[MessageId, Message]:
         """Those of `ids` that are held."""
@@ -131,6 +137,10 @@ class Tx(View, Protocol):
     @property
     def index(self) -> IndexTx:
         """What all of that is found by."""
+
+    @property
+    def oversight(self) -> OversightTx:
+        """What the overseer decided, and what models were asked."""
 
     def put_sessions(self, sessions: Iterable[Session]) -> None:
         """Insert, or update by (address, number). Another session under the same id at the address is a `Conflict`."""
@@ -210,6 +220,9 @@ class Store(Protocol):
 
     def list_dead(self, *, limit: int) -> list[Job]:
         """Dead jobs of all owners, most recently parked first: what an operator has to look at."""
+
+    def usage(self) -> Sequence[Usage]:
+        """What models were asked on behalf of all owners together, by purpose and outcome."""
 
     def remove_done(self, *, before: datetime) -> int:
         """Forget jobs of all owners that were done before that instant."""

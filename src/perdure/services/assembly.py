@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from functools import lru_cache
 
 from perdure.domain.context import Context
 from perdure.domain.digests import SPINE_ADDRESS, SPINE_SESSION
 from perdure.domain.errors import Conflict, InvalidInput, NotFound
 from perdure.domain.layers import Layers
 from perdure.domain.messages import Cursor, Message, MessageQuery, Session
-from perdure.domain.scope import Address, Owner, Scope
+from perdure.domain.scope import Address, Scope
 from perdure.engine.assembling import Remembered, assemble
-from perdure.engine.echoes import fingerprints
 from perdure.engine.upkeep import session_job
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store, Tx, View
+from perdure.services.echoing import register_echoes
 from perdure.services.folding import Folding, Where
 from perdure.services.knowing import Knowing
 from perdure.services.summarising import SummaryFailed
 from perdure.services.sweeping import JOBS_MAX, OPEN_SESSIONS_MAX, Sweeping, end_if_silent
 
 BUDGET_MIN = 100
+FOLD_S = 10.0
+"""How long a request waits for a model to fold what is over its bounds; then it goes on without, and a job folds."""
 TAIL_MESSAGES = 6
-ECHOES_MAX = 10_000
-"""Fingerprints of what was put into prompts that are kept for one user."""
 WORKING_SHOWN_MAX = 500
 QUESTION_PAGES_MAX = 20
 
@@ -51,20 +51,10 @@ class Assembly:
         known, answer = self.knowing.known(scope, goal, budget)
         remembered, working, unread = self.store.read(scope.owner, lambda view: self._read(view, scope.address))
         packed = assemble(remembered, known, working, budget, self.count, unread=unread)
+        notes += [note for one in known.lists for note in one.notes]
         notes += [] if answer is None else answer.uncovered.lines()
-        self._register(scope.owner, packed)
+        register_echoes(self.store, self.clock, scope.owner, packed.blocks)
         return replace(packed, notes=tuple(notes))
-
-    def _register(self, owner: Owner, packed: Context) -> None:
-        """Note what is put into a prompt, so that nothing is learned from it when it comes back as a message."""
-        prints = [one for block in packed.blocks for one in _prints_of(block.text)]
-        if not prints:
-            return
-        held = self.store.read(owner, lambda view: view.records.find_echoes(prints))
-        new = [one for one in dict.fromkeys(prints) if one not in held]
-        now = self.clock.now()
-        if new:
-            self.store.write(owner, lambda tx: tx.records.put_echoes(new, at=now, keep=ECHOES_MAX))
 
     def _settle(self, scope: Scope) -> list[str]:
         """End a session that is silent for too long, and fold what is due before the agent answers."""
@@ -87,13 +77,14 @@ class Assembly:
         if session is None:
             return []
         where = Where(scope.owner, scope.address, session.number)
+        until = time.monotonic() + FOLD_S
         notes: list[str] = []
         if "request_fold" in policies and session.working >= self.layers.fold_messages_min:
-            self._tried(where, "request_fold", lambda: self.folding.fold_request(where, casual=casual), notes)
+            self._tried(where, "request_fold", lambda: self.folding.fold_request(where, casual=casual, until=until), notes)
         number = session.number
         fold = self.store.read(scope.owner, lambda view: view.conversation.latest_digest(scope.address, number, "fold"))
         if "bounded_history" in policies and self.sweeping.is_over(session, fold):
-            self._tried(where, "bounded_history", lambda: self.folding.bound(where, casual=casual), notes)
+            self._tried(where, "bounded_history", lambda: self.folding.bound(where, casual=casual, until=until), notes)
         return notes
 
     def _tried(self, where: Where, kind: str, fold: Callable[[], object], notes: list[str]) -> None:
@@ -150,11 +141,6 @@ class Assembly:
             if "session_digest" in policies:
                 tail = view.list_messages(MessageQuery(before.address, TAIL_MESSAGES, before.number))
         return replace(remembered, previous=digest, left_off=left_off, previous_tail=tuple(tail))
-
-
-@lru_cache(maxsize=256)
-def _prints_of(text: str) -> tuple[str, ...]:
-    return tuple(fingerprints(text))
 
 
 def _current(view: View, address: Address) -> Session | None:

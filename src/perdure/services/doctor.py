@@ -11,6 +11,7 @@ from perdure.domain.errors import Corrupt
 from perdure.domain.messages import NewMessage
 from perdure.domain.reports import DoctorReport
 from perdure.domain.scope import RESERVED, Address, Owner, Scope
+from perdure.engine.usage import model_troubles
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store
 from perdure.services.history import History
@@ -31,6 +32,8 @@ class Doctor:
     history: History
     handlers: Mapping[str, Handler]
     versions: Mapping[str, str]
+    model: str = ""
+    """The chat model in use, if one is."""
 
     def examine(self, known: Sequence[str] = ()) -> DoctorReport:
         """Prove the round trip; `known` are degradations the caller has noticed."""
@@ -44,9 +47,12 @@ class Doctor:
             degraded.append(f"jobs: {queue.dead} gave up; mend the cause, then `perdure jobs retry`")
         if queue.late_s > LATE_S:
             degraded.append(f"jobs: the oldest due one waits for {queue.late_s:.0f} s; run `perdure worker`")
+        asked = tuple(self.store.usage())
+        if self.model:
+            degraded += model_troubles(asked, self.clock.now())
         versions = {"python": platform.python_version(), **self.versions, **store.versions}
         dead = tuple(self.store.list_dead(limit=DEAD_SHOWN))
-        return DoctorReport(store, queue, took_ms, versions, tuple(degraded), dead)
+        return DoctorReport(store, queue, took_ms, versions, tuple(degraded), dead, self.model, asked)
 
     def _round_trip(self) -> None:
         """An owner of its own, used once and erased, so that no user's data is touched."""

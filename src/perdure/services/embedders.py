@@ -51,6 +51,11 @@ class Embedders:
         """Whether meaning is compared at all."""
         return self._given is not None or self._setting != "none"
 
+    @property
+    def built_in(self) -> bool:
+        """Whether it is the one in this package, or none."""
+        return self._given is None and self._setting in (BUILT_IN, "none")
+
     def current(self) -> Embedder | None:
         """The one in use; None: meaning is not compared."""
         if self._given is not None or self._setting == "none":

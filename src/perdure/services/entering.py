@@ -11,6 +11,7 @@ from typing import Any
 
 from perdure.domain.digests import Digest, DigestKind
 from perdure.domain.instructions import Instruction
+from perdure.domain.lessons import to_lesson
 from perdure.domain.memories import to_memory, to_statement
 from perdure.domain.messages import Cursor, Message, MessageQuery, Session
 from perdure.domain.recall import NewEntry
@@ -21,7 +22,7 @@ from perdure.engine.entries import (
     digest_entry,
     digest_ref,
     instruction_entry,
-    lesson_entries,
+    lesson_entry,
     message_entry,
     series_entry,
     state_entry,
@@ -30,15 +31,18 @@ from perdure.engine.entries import (
     words_of,
 )
 from perdure.engine.indexing import short
-from perdure.ports.store import Tx, View
+from perdure.ports.store import Tx
 
 ZONE = "UTC"
 """What times of day in records and digests mean: they were put into words by us."""
 STATEMENTS_MAX = 10_000
-FOLDS_MAX = 10_000
-SESSIONS_MAX = 100_000
 PAGE = 1_000
-ENTRY_OF: Mapping[RecordKind, str] = {"statement": "memory", "todo": "todo", "instruction": "instruction"}
+ENTRY_OF: Mapping[RecordKind, str] = {
+    "statement": "memory",
+    "todo": "todo",
+    "instruction": "instruction",
+    "lesson": "lesson",
+}
 """The kind of entry by which records of a kind are found; the others are not."""
 
 
@@ -56,6 +60,8 @@ def enter_record(tx: Tx, kind: RecordKind, key: str, body: Mapping[str, Any] | N
         tx.index.put([todo_entry(from_body(Todo, body), ZONE)], now=now)
     elif kind == "instruction" and body is not None:
         tx.index.put([instruction_entry(from_body(Instruction, body), ZONE)], now=now)
+    elif kind == "lesson" and body is not None:
+        tx.index.put([lesson_entry(to_lesson(body), ZONE)], now=now)
 
 
 def _enter_statements(tx: Tx, memory: str, now: datetime) -> None:
@@ -78,50 +84,12 @@ def enter_digests(tx: Tx, address: Address, session_number: int, kind: DigestKin
         tx.index.remove("digest", [digest_ref(gone)], now=now)
         return
     tx.index.put([digest_entry(newest, ZONE)], now=now)
-    if kind == "fold" and newest.lessons:
-        # A lesson is dated by when it was first drawn: one that is known already stays as it is.
-        drawn = {entry.ref: entry for entry in lesson_entries(newest, ZONE)}
-        known = tx.index.find_entries("lesson", list(drawn))
-        tx.index.put([entry for ref, entry in drawn.items() if ref not in known], now=now)
 
 
 def leave_digests(tx: Tx, digests: Sequence[Digest], *, now: datetime) -> None:
-    """These digests were removed, with what they had taught."""
-    gone = {entry.ref for digest in digests for entry in lesson_entries(digest, ZONE)}
-    if gone:
-        # Others may teach the same: each agent has a lesson once.
-        left = {entry.ref: entry for agent in {digest.address.agent for digest in digests} for entry in _lessons(tx, agent)}
-        tx.index.remove("lesson", sorted(gone - left.keys()), now=now)
-        tx.index.put([left[ref] for ref in sorted(gone & left.keys())], now=now)
+    """These digests were removed, or undone."""
     for address, number, kind in dict.fromkeys((one.address, one.session_number, one.kind) for one in digests):
         enter_digests(tx, address, number, kind, now=now)
-
-
-def enter_lessons(tx: Tx, *, now: datetime) -> int:
-    """Take in all lessons that folds have drawn; how many there are."""
-    agents = sorted({session.address.agent for session in tx.list_sessions(None, limit=SESSIONS_MAX)})
-    entries = [entry for agent in agents for entry in _lessons(tx, agent)]
-    tx.index.put(entries, now=now)
-    return len(entries)
-
-
-def _lessons(tx: Tx, agent: str) -> list[NewEntry]:
-    """An agent's lessons, each as the first fold that drew it has it."""
-    folds = folds_of(tx, agent)
-    return list({entry.ref: entry for fold in reversed(folds) for entry in lesson_entries(fold, ZONE)}.values())
-
-
-def folds_of(view: View, agent: str) -> list[Digest]:
-    """The folds of all conversations of an agent, the oldest first."""
-    places = {session.address for session in view.list_sessions(None, limit=SESSIONS_MAX)}
-    found = [
-        fold
-        for address in places
-        if address.agent == agent
-        for fold in view.conversation.list_digests(address, None, "fold", limit=FOLDS_MAX)
-        if not fold.undone
-    ]
-    return sorted(found, key=lambda fold: (fold.made_at, fold.address.channel, fold.session_number, fold.version))
 
 
 def enter_messages(tx: Tx, messages: Iterable[Message], zone: str, *, now: datetime) -> None:

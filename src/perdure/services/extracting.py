@@ -87,6 +87,8 @@ class Extracting:
     clock: Clock
     extractor: Extractor
     zone: str
+    rules: Extractor | None = None
+    """What stands in at the last try of a job, so that nothing said is left unlearned; None: nothing does."""
 
     def handle(self, job: Job) -> Effect | Later | None:
         """The job of a session with messages that nobody has looked through yet."""
@@ -94,11 +96,11 @@ class Extracting:
         reading = self.store.read(job.owner, lambda view: self._read(view, address, number))
         if reading is None or not reading.messages:
             return None
-        found = self._found_in(job.owner, reading)
+        extractor, found = self._found_by(job, reading)
         ids = self._ids(found)
 
         def effect(tx: Tx) -> None:
-            self._commit(tx, reading, found, ids)
+            self._commit(tx, reading, found, ids, extractor.name)
 
         more = reading.messages[-1].seq < reading.session.messages
         return Later(self.clock.now(), effect) if more else effect
@@ -125,7 +127,9 @@ class Extracting:
         utf8_size(text, "`text`")
         now = self.clock.now()
         message = Message(MessageId("seed"), SessionId("seed"), 1, 1, "user", text, now, 0, {}, address=scope.address)
-        found = _sorted_out(self._asked(ExtractionRequest((message,), zone=self.zone)), (message,))
+        found = _sorted_out(
+            _asked(self.extractor, ExtractionRequest((message,), zone=self.zone, owner=scope.owner)), (message,)
+        )
         proposals = [replace(proposal, evidence=()) for proposal in found.proposals]
         origin = Origin("seeded_profile", "user", now, self.clock.new_id, is_single_valued)
         ids = [self.clock.new_id() for _ in range(2 * len(proposals))]
@@ -139,11 +143,11 @@ class Extracting:
         reading = self.store.read(scope.owner, lambda view: self._read(view, scope.address, number, after=after))
         if reading is None or not reading.messages:
             return None
-        found = self._found_in(scope.owner, reading)
+        found = self._found_in(scope.owner, reading, self.extractor)
         ids = self._ids(found)
 
         def work(tx: Tx) -> Learned:
-            done = self._commit(tx, reading, found, ids)
+            done = self._commit(tx, reading, found, ids, self.extractor.name)
             if dry_run:
                 raise _Dry(done)  # rolls everything back
             return done
@@ -175,12 +179,21 @@ class Extracting:
             private=state is not None and state.private,
         )
 
-    def _found_in(self, owner: Owner, reading: _Reading) -> _Found:
+    def _found_by(self, job: Job, reading: _Reading) -> tuple[Extractor, _Found]:
+        """What was found, and by whom: the rules stand in for an extractor that has failed until the last try."""
+        try:
+            return self.extractor, self._found_in(job.owner, reading, self.extractor)
+        except Unavailable:
+            if self.rules is None or job.attempts < job.attempts_max:
+                raise
+            return self.rules, self._found_in(job.owner, reading, self.rules)
+
+    def _found_in(self, owner: Owner, reading: _Reading, extractor: Extractor) -> _Found:
         """What the extractor proposes, without what it was told by a prompt of our own."""
         if reading.casual:
             return _Found()
-        request = ExtractionRequest(reading.messages, reading.before, reading.known, self.zone)
-        found = _sorted_out(self._asked(request), reading.messages)
+        request = ExtractionRequest(reading.messages, reading.before, reading.known, self.zone, owner)
+        found = _sorted_out(_asked(extractor, request), reading.messages)
         cited = [one.evidence for one in found.proposals] + [one.evidence for one in found.todos]
         prints = [_prints(evidence, reading.messages) for evidence in cited]
         wanted = sorted(set().union(*prints)) if prints else []
@@ -198,23 +211,12 @@ class Extracting:
             echoes=sum(echoes),
         )
 
-    def _asked(self, request: ExtractionRequest) -> Extraction:
-        try:
-            found = self.extractor.extract(request)
-            if not isinstance(found, Extraction):
-                raise InvalidInput(f"the extractor answered with a `{type(found).__name__}`; return an `Extraction`")
-            return replace(found, proposals=tuple(found.proposals), todos=tuple(found.todos))
-        except Exception as error:  # the plugin edge: an extractor may be anybody's code
-            raise Unavailable(
-                f"the extractor failed ({in_short(error).reason}); nothing was learned, nothing is lost"
-            ) from error
-
-    def _commit(self, tx: Tx, reading: _Reading, found: _Found, ids: Sequence[str]) -> Learned:
+    def _commit(self, tx: Tx, reading: _Reading, found: _Found, ids: Sequence[str], actor: str) -> Learned:
         session = tx.find_session(reading.session.address, reading.session.number)
         if session is None or session.deleted_at is not None or session.learned_seq != reading.session.learned_seq:
             return Learned()  # deleted, or another run was faster
         now = self.clock.now()
-        by = Attribution(self.extractor.name, now, "extracted from messages")
+        by = Attribution(actor, now, "extracted from messages")
         origin = Origin("shadow_extraction", "user", now, self.clock.new_id, is_single_valued, closings_max=CLOSE_MIN)
         half = 2 * len(found.proposals)
         asked = _in_confidence(reading)
@@ -247,6 +249,16 @@ class Extracting:
 
     def _ids(self, found: _Found) -> list[str]:
         return [self.clock.new_id() for _ in range(2 * len(found.proposals) + len(found.todos) + len(found.refused))]
+
+
+def _asked(extractor: Extractor, request: ExtractionRequest) -> Extraction:
+    try:
+        found = extractor.extract(request)
+        if not isinstance(found, Extraction):
+            raise InvalidInput(f"the extractor answered with a `{type(found).__name__}`; return an `Extraction`")
+        return replace(found, proposals=tuple(found.proposals), todos=tuple(found.todos))
+    except Exception as error:  # the plugin edge: an extractor may be anybody's code
+        raise Unavailable(f"the extractor failed ({in_short(error).reason}); nothing was learned, nothing is lost") from error
 
 
 def _in_confidence(reading: _Reading) -> set[str]:

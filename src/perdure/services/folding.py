@@ -6,14 +6,12 @@ still stands where it stood: a message that arrives meanwhile stays in the worki
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from perdure.domain.digests import Digest, Source, Summary
 from perdure.domain.errors import Conflict, LimitExceeded, NotFound
-from perdure.domain.jobs import NewJob
 from perdure.domain.journal import Attribution
 from perdure.domain.layers import Layers
 from perdure.domain.messages import Cursor, Message, MessageQuery, Session
@@ -21,10 +19,10 @@ from perdure.domain.scope import Address, Owner
 from perdure.domain.text import Json
 from perdure.engine.assembling import PINNED_HEADING
 from perdure.engine.cutting import bounded, turn_starts, whole_turns
-from perdure.engine.upkeep import LESSONS
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store, Tx, View
 from perdure.services.entering import enter_digests, leave_digests
+from perdure.services.lessons import Lessons
 from perdure.services.summarising import Wanted, Writer, Written
 
 ACTOR = "fold/1"
@@ -54,6 +52,15 @@ class _Reading:
     """Whether `working` is all of the working set."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Manner:
+    """How a fold is written: by rules if the talk is casual, in so many words, before somebody stops waiting."""
+
+    casual: bool
+    words_max: int | None
+    until: float | None = None
+
+
 Decide = Callable[[_Reading], int]
 """How many of the oldest messages of the working set to fold."""
 
@@ -64,19 +71,17 @@ class Folding:
     clock: Clock
     writer: Writer
     layers: Layers
-    queue_max: int
-    keep_lessons: bool
-    """Whether there is a book that lessons go to."""
+    lessons: Lessons
 
-    def bound(self, where: Where, *, casual: bool, force: bool = False) -> list[Digest]:
-        """Fold what is over the bounds of a working set (`bounded_history`)."""
+    def bound(self, where: Where, *, casual: bool, force: bool = False, until: float | None = None) -> list[Digest]:
+        """Fold what is over the bounds of a working set (`bounded_history`); `until`: as `Wanted` has it."""
 
         def decide(reading: _Reading) -> int:
             return bounded(reading.working, self.layers, force=force)
 
-        return self._repeat(where, "bounded_history", decide, casual=casual, words_max=None)
+        return self._repeat(where, "bounded_history", decide, _Manner(casual, None, until))
 
-    def fold_request(self, where: Where, *, casual: bool) -> list[Digest]:
+    def fold_request(self, where: Where, *, casual: bool, until: float | None = None) -> list[Digest]:
         """Before a request is answered: fold all turns that are over, if there are messages enough (`request_fold`)."""
 
         def decide(reading: _Reading) -> int:
@@ -84,7 +89,7 @@ class Folding:
                 return 0
             return whole_turns(reading.working)
 
-        return self._repeat(where, "request_fold", decide, casual=casual, words_max=self.layers.fold_words_max)
+        return self._repeat(where, "request_fold", decide, _Manner(casual, self.layers.fold_words_max, until))
 
     def flush(self, where: Where, *, casual: bool, now: datetime) -> list[Digest]:
         """Replace the working set of an active session by its fold, clear that of an inactive one (`periodic_flush`)."""
@@ -101,8 +106,7 @@ class Folding:
                 return len(reading.working)
             return whole_turns(reading.working)
 
-        words = self.layers.fold_words_max
-        return self._repeat(where, "periodic_flush", decide, casual=casual or small, words_max=words)
+        return self._repeat(where, "periodic_flush", decide, _Manner(casual or small, self.layers.fold_words_max))
 
     def clear(self, where: Where, *, text: str | None = None) -> Digest | None:
         """Empty the working set at once; `text` (given by the caller) is what the agent sees in its place."""
@@ -135,6 +139,7 @@ class Folding:
             undone = replace(newest, undone=True)
             tx.conversation.put_digest(undone, by=Attribution("user", now, "undo"))
             leave_digests(tx, [undone], now=now)
+            self.lessons.unfold(tx, undone, now)
             tx.put_sessions([replace(session, boundary_seq=newest.sources[0].first_seq - 1)])
             return undone
 
@@ -142,7 +147,7 @@ class Folding:
 
     # -- how
 
-    def _repeat(self, where: Where, policy: str, decide: Decide, *, casual: bool, words_max: int | None) -> list[Digest]:
+    def _repeat(self, where: Where, policy: str, decide: Decide, manner: _Manner) -> list[Digest]:
         """Fold until `decide` has enough: once, but for a working set too large to read at once."""
         made: list[Digest] = []
         conflicts = 0
@@ -153,7 +158,7 @@ class Folding:
             if cut == 0:
                 return made
             last_seq = reading.working[cut - 1].seq
-            written = self._write(where, reading, last_seq, casual=casual, words_max=words_max)
+            written = self._write(where, reading, last_seq, manner)
             digest = self._apply(where, reading, last_seq, policy, written)
             if digest is None:
                 conflicts += 1  # the boundary moved, or the turn went on: look again
@@ -174,7 +179,7 @@ class Folding:
 
         return self.store.read(where.owner, work)
 
-    def _write(self, where: Where, reading: _Reading, last_seq: int, *, casual: bool, words_max: int | None) -> Written:
+    def _write(self, where: Where, reading: _Reading, last_seq: int, manner: _Manner) -> Written:
         tokens_max = self.layers.summary_tokens_max
         pin_tokens = int(tokens_max * PIN_SHARE)
         heading = self.writer.count(PINNED_HEADING)
@@ -184,12 +189,13 @@ class Folding:
             previous="" if reading.fold is None else reading.fold.text,
             pinned=() if reading.fold is None else reading.fold.pinned,
             chars_max=(tokens_max - pin_tokens) * CHARS_PER_TOKEN,
-            words_max=words_max,
+            words_max=manner.words_max,
             pin_tokens_max=max(pin_tokens - heading, 1),
-            offline=casual,
-            lessons=not casual,
+            offline=manner.casual,
+            lessons=not manner.casual,
             tokens_max=tokens_max - pin_tokens,
             question=next((one.content for one in reversed(reading.working) if one.role == "user"), ""),
+            until=manner.until,
         )
         return self.writer.write(where.owner, wanted)
 
@@ -204,9 +210,14 @@ class Folding:
                 return None
             if session.messages > last_seq and not self._starts_turn(tx, where, last_seq + 1):
                 return None
-            return self._put(tx, session, base, last_seq, policy, written)
+            made = self._put(tx, session, base, last_seq, policy, written)
+            self.lessons.learn(tx, where.owner, made, made.made_at)
+            return made
 
-        return self.store.write(where.owner, work)
+        made = self.store.write(where.owner, work)
+        if made is not None:
+            self.lessons.carry(where.owner, made)
+        return made
 
     def _starts_turn(self, view: View, where: Where, seq: int) -> bool:
         after = Cursor(where.number, seq - 1)
@@ -237,8 +248,6 @@ class Folding:
         tx.conversation.put_digest(digest, by=Attribution(ACTOR, now, why))
         enter_digests(tx, address, number, "fold", now=now)
         tx.put_sessions([replace(session, boundary_seq=last_seq)])
-        if digest.lessons and self.keep_lessons:
-            tx.enqueue(lessons_job(digest, now), now=now, queue_max=self.queue_max)
         return digest
 
     def _covered(self, view: View, session: Session, last_seq: int) -> dict[str, Json]:
@@ -263,9 +272,3 @@ def working_tokens(session: Session, fold: Digest | None) -> int:
     """What the working set of a session costs, at most."""
     covered = 0 if fold is None or session.boundary_seq == 0 else fold.fields.get("tokens", 0)
     return session.tokens - (covered if isinstance(covered, int) else 0)
-
-
-def lessons_job(digest: Digest, due_at: datetime) -> NewJob:
-    """Carries a fold's lessons to the lesson book. Its name is that of the fold: repeating it is once."""
-    name = f"{digest.address.agent}\x1f{digest.address.channel}\x1f{digest.session_number}\x1f{digest.version}"
-    return NewJob(LESSONS, hashlib.sha256(name.encode()).hexdigest()[:32], due_at, {"lessons": list(digest.lessons)})

@@ -21,7 +21,7 @@ ROWS_MAX = 100_000
 OPERATIONS_PER_PAGE = 1_000
 BLANK = "forgotten:"
 """How the journal calls what is forgotten, with a number."""
-LOOSE: tuple[RecordKind, ...] = ("suggestion", "rejection", "todo", "task", "instruction")
+LOOSE: tuple[RecordKind, ...] = ("suggestion", "rejection", "todo", "task", "instruction", "lesson")
 """Kinds that refer to nothing: what they are about stands in their words."""
 NAMED: tuple[RecordKind, ...] = ("memory", "entity")
 """Kinds whose keys are made of names."""
@@ -96,6 +96,9 @@ def messages_choice(view: View, address: Address, first: str, last: str) -> Choi
             doomed.add(("statement", key))
     for kind in ("todo", "rejection", "instruction"):
         doomed |= {(kind, key) for key in known.last(kind) if gone & {one.message for one in known.evidence(kind, key)}}
+    for key, body in known.last("lesson").items():
+        if body["origins"] and all(one["message"] in gone for one in body["origins"]):
+            doomed.add(("lesson", key))
     return _without_orphans(known, Choice(frozenset(doomed), whole=gone, pasts=known.pasts))
 
 

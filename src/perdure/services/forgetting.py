@@ -38,7 +38,8 @@ from perdure.services.forget_choices import (
     memory_choice,
     messages_choice,
 )
-from perdure.services.lessons import LessonBook
+from perdure.services.forget_decisions import drop_at, drop_telling
+from perdure.services.lessons import Lessons, leave_lessons
 from perdure.services.sessions import lock_sessions
 from perdure.services.sweeping import JOBS_MAX
 from perdure.services.transcripts import Transcripts, place_of
@@ -72,14 +73,15 @@ class Forgetting:
     store: Store
     clock: Clock
     transcripts: Transcripts | None
-    book: LessonBook | None
+    lessons: Lessons
     zone: str = ZONE
 
     def forget_user(self, owner: Owner) -> Forgotten:
         """Everything of the user, in the store and in files."""
         count = self.store.erase(owner)
         files = 0 if self.transcripts is None else self.transcripts.erase(owner)
-        lessons = 0 if self.book is None else int(self.book.erase(owner))
+        by = Attribution("user", self.clock.now(), "forget")
+        lessons = int(self.lessons.erase(owner)) + self.lessons.forget(owner, lambda _text: True, by)
         self.store.purge()
         return Forgotten({"rows": count}, lessons=lessons, transcripts=files)
 
@@ -116,7 +118,8 @@ class Forgetting:
 
         report, touched, strike = self.store.write(owner, work)
         files = self._drop_transcripts(owner, touched)
-        lessons = 0 if self.book is None else self.book.strike(owner, lambda line: strike(line) != line)
+        lessons = self.lessons.strike(owner, lambda line: strike(line) != line)
+        lessons += self.lessons.forget(owner, lambda text: strike(text) != text, by)
         self.store.purge()
         return replace(report, transcripts=files, lessons=lessons)
 
@@ -131,7 +134,8 @@ class Forgetting:
 def _carry_out(tx: Tx, choice: Choice, by: Attribution, zone: str) -> tuple[Forgotten, set[Place]]:
     removed, blanked = _remove(tx, choice.doomed, choice.pasts, by)
     removed["memory"] = removed.get("memory", 0) + _remove_empty(tx, choice.pasts, by)
-    struck = _strike_messages(tx, choice)
+    struck, words = _strike_messages(tx, choice)
+    removed["decision"] = drop_telling(tx, choice, words)
     changed = tx.rewrite(choice.strike)
     blanked += _settle_names(tx, changed["records"], choice, by)
     messages = {message.id: message for message in struck}
@@ -141,6 +145,7 @@ def _carry_out(tx: Tx, choice: Choice, by: Attribution, zone: str) -> tuple[Forg
     enter_series(tx, {str(row[2]) for row in changed["series"]}, now=by.at)
     touched = {(message.address, message.session_number) for message in messages.values()}
     removed["digest"] = _drop_digests(tx, touched, choice.strike, by)
+    removed["decision"] += drop_at(tx, {address for address, _ in touched})
     if touched:
         tx.records.remove_echoes()
     # Packs are copies of what was indexed before.
@@ -213,22 +218,24 @@ def _settle_names(tx: Tx, changed: Iterable[rows.AnyRow], choice: Choice, by: At
     return _remove(tx, gone, choice.pasts, by)[1]
 
 
-def _strike_messages(tx: Tx, choice: Choice) -> list[Message]:
-    """Mask the spans that statements came from, and blank whole messages; those that this changed."""
+def _strike_messages(tx: Tx, choice: Choice) -> tuple[list[Message], list[str]]:
+    """Mask the spans that statements came from, and blank whole messages; those that this changed, and what they said."""
     spans: dict[MessageId, list[tuple[int, int]]] = {}
     for one in choice.said:
         spans.setdefault(MessageId(one.message), []).append((one.start, one.end))
     held = tx.find_messages([*spans, *choice.whole]) if spans or choice.whole else {}
-    struck = []
+    struck, words = [], []
     for message in held.values():
         if message.id in choice.whole:
-            changed = _blanked(message)
+            changed, said = _blanked(message), [message.content]
         else:
             changed = replace(message, content=without_spans(message.content, spans[message.id]))
+            said = [message.content[start:end] for start, end in spans[message.id]]
         if changed != message:
             tx.redact(changed)
             struck.append(changed)
-    return struck
+            words += said
+    return struck, words
 
 
 def _blanked(message: Message) -> Message:
@@ -252,6 +259,7 @@ def _drop_digests(tx: Tx, touched: set[Place], strike: Strike, by: Attribution) 
         if place in touched or any(strike(_words(one)) != _words(one) for one in held):
             talk.remove_digests(held, by=by)
             leave_digests(tx, held, now=by.at)
+            leave_lessons(tx, held, by)
             touched.add(place)
             count += len(held)
             talk.forget_said(session.address)

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from perdure.domain.digests import SPINE_SESSION
 from perdure.domain.instructions import Instruction
+from perdure.domain.lessons import to_lesson
 from perdure.domain.memories import Statement, to_statement
 from perdure.domain.messages import Message
 from perdure.domain.recall import Hit, Trace
@@ -14,9 +15,8 @@ from perdure.domain.records import Record, RecordKind
 from perdure.domain.scope import MessageId
 from perdure.domain.state import Revision
 from perdure.domain.things import Todo, from_body
-from perdure.engine.entries import digest_parts, lesson_agent, lesson_ref, series_text, speaker_in, state_text
+from perdure.engine.entries import digest_parts, series_text, speaker_in, state_text
 from perdure.ports.store import View
-from perdure.services.entering import folds_of
 
 Name = tuple[str, str]
 """Kind and id of something that was found."""
@@ -113,24 +113,13 @@ def _digests(view: View, refs: Sequence[str], _now: datetime) -> list[Hit]:
     return hits
 
 
-def lessons_of(view: View, agent: str) -> dict[str, Hit]:
-    """The lessons that folds have drawn for an agent, by their id, the oldest first; each as it was drawn first."""
-    found: dict[str, Hit] = {}
-    for fold in folds_of(view, agent):
-        for text in fold.lessons:
-            ref = lesson_ref(agent, text)
-            if text and ref not in found:
-                found[ref] = Hit(
-                    "lesson", ref, text, fold.made_at, 0.0, NO_TRACE, speaker=fold.summariser, address=fold.address,
-                    trust="agent",
-                )  # fmt: skip
-    return found
-
-
-def _lessons(view: View, refs: Sequence[str], _now: datetime) -> list[Hit]:
-    """They stand in the folds that drew them."""
-    held = {ref: hit for agent in {lesson_agent(ref) for ref in refs} for ref, hit in lessons_of(view, agent).items()}
-    return [held[ref] for ref in refs if ref in held]
+def _lesson(record: Record) -> Hit:
+    held = to_lesson(record.body)
+    sources = tuple(dict.fromkeys(one.message for one in held.origins if one.message is not None))
+    return Hit(
+        "lesson", held.id, held.text, held.created_at, 0.0, NO_TRACE, speaker=held.source, sources=sources,
+        valid_from=held.created_at, valid_to=held.ended_at, trust="user" if held.source in ("user", "file") else "agent",
+    )  # fmt: skip
 
 
 def _state(view: View, refs: Sequence[str], now: datetime) -> list[Hit]:
@@ -160,7 +149,7 @@ _READERS: Mapping[str, Callable[[View, Sequence[str], datetime], list[Hit]]] = {
     "instruction": _records("instruction", _instruction),
     "todo": _records("todo", _todo),
     "digest": _digests,
-    "lesson": _lessons,
+    "lesson": _records("lesson", _lesson),
     "state": _state,
     "series": _series,
 }

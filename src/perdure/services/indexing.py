@@ -23,7 +23,7 @@ from perdure.ports.embedding import Embedder
 from perdure.ports.index import GONE, IndexHead, IndexRow, Pack
 from perdure.ports.store import Progress, Store, Tx, View
 from perdure.services.embedders import embedded, embedder_id
-from perdure.services.entering import ENTRY_OF, ZONE, enter_digests, enter_lessons, enter_record, entry_of
+from perdure.services.entering import ENTRY_OF, ZONE, enter_digests, enter_record, entry_of
 from perdure.services.found import Name, read_found
 from perdure.services.shelves import dims_of
 
@@ -169,7 +169,6 @@ class Indexing:
                 self.store.write(owner, lambda tx: _enter_records(tx, kind, keys, now))  # noqa: B023
                 before = keys[-1]
                 yield len(keys)
-        yield self.store.write(owner, lambda tx: enter_lessons(tx, now=now))
         yield self.store.write(owner, lambda tx: _enter_data(tx, now))
 
     def _enter_messages(self, owner: Owner, session: Session) -> Iterator[int]:

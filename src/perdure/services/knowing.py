@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -14,12 +14,13 @@ from perdure.domain.things import Todo
 from perdure.engine.assembling import Known
 from perdure.engine.cards import Card, Fact, cards_of
 from perdure.engine.indexing import short
+from perdure.engine.lesson_rules import weights
 from perdure.engine.relevant import Line, Listed
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store, View
-from perdure.services.found import lessons_of
 from perdure.services.instructions import Instructions
 from perdure.services.knowledge import Knowledge, Recalled
+from perdure.services.lessons import Lessons
 from perdure.services.recalling import Recalling
 from perdure.services.todos import Todos
 
@@ -29,7 +30,6 @@ TOKENS_PER_HIT = 20
 DUE_WITHIN = timedelta(days=1)
 TODOS_MAX = 20
 INSTRUCTIONS_MAX = 50
-LESSONS_MAX = 200
 FACTS_PER_PAGE, FACT_PAGES_MAX = 200, 25
 PINNED_IMPORTANCE = 3
 SHARES = {"foundation": 0.3, "instructions": 0.3, "lessons": 0.1, "todos": 0.2, "series": 0.1}
@@ -44,6 +44,7 @@ class Knowing:
     todos: Todos
     instructions: Instructions
     recalling: Recalling
+    lessons: Lessons
 
     def known(self, scope: Scope, goal: str | None, budget_tokens: int) -> tuple[Known, Recall | None]:
         """The lists that always belong into a context, and with a goal what was found for it."""
@@ -61,17 +62,45 @@ class Knowing:
         told |= {source for line in foundation.lines for source in line.sources}
         due = self._todos(scope, now)
         told |= {source for line in due.lines for source in line.sources}
-        lists = (foundation, self._instructions(scope), self._lessons(scope, answer), due, _coverage(answer))
+        lists = (foundation, self._instructions(scope), self._lessons(scope, goal), due, _coverage(answer))
         left = tuple(hit for hit in hits if hit.id not in told)
-        return Known(tuple(one for one in lists if one.lines or one.left_out), cards, left, sought=answer is not None), answer
+        return Known(
+            tuple(one for one in lists if one.lines or one.left_out or one.notes), cards, left, sought=answer is not None
+        ), answer
+
+    def standing(self, scope: Scope) -> tuple[Listed, ...]:
+        """What always holds, whatever the goal: it changes only when its content does."""
+        pinned, overflow = self.knowledge.foundation(scope)
+        lines = tuple(_pinned(pinned, set()))
+        foundation = Listed(
+            "foundation", "What always holds", "pinned memories", lines, SHARES["foundation"], left_out=overflow
+        )
+        lists = (foundation, self._instructions(scope), self._lessons(scope, None))
+        return tuple(one for one in lists if one.lines)
+
+    def cards_about(
+        self, scope: Scope, hits: Sequence[Hit], earlier: Sequence[str], *, limit: int, told: Collection[str]
+    ) -> tuple[Card, ...]:
+        """Cards of the entities in `earlier`, then of those that the hits are about: what was there keeps its place.
+
+        Statements in `told` stand elsewhere.
+        """
+        found = [ref for hit in hits if hit.kind == "memory" for ref in hit.entities]
+        entities = list(dict.fromkeys((*earlier, *found)))[-limit:]
+        return self._cards_of(scope, entities, self.clock.now(), frozenset(told))
 
     def _cards(self, scope: Scope, hits: Sequence[Hit], now: datetime) -> tuple[Card, ...]:
         entities = list(dict.fromkeys(ref for hit in hits if hit.kind == "memory" for ref in hit.entities))
+        return self._cards_of(scope, entities, now)
+
+    def _cards_of(
+        self, scope: Scope, entities: Sequence[str], now: datetime, told: frozenset[str] = frozenset()
+    ) -> tuple[Card, ...]:
         if not entities:
             return ()
         agent = scope.address.agent
         facts = self.store.read(scope.owner, lambda view: list(_facts(view, entities, agent, now)))
-        return cards_of(entities, facts)
+        return cards_of(entities, facts, shown=told)
 
     def _instructions(self, scope: Scope) -> Listed:
         # The newest first: should there be no room for all, these are the ones that hold.
@@ -80,14 +109,13 @@ class Knowing:
         title = "Standing wishes of the user"
         return Listed("instructions", title, "said by the user to this agent", tuple(lines), SHARES["instructions"])
 
-    def _lessons(self, scope: Scope, answer: Recall | None) -> Listed:
-        """All of them while they fit; else those that fit the goal best (X-35)."""
-        fitting = {} if answer is None else {hit.id: hit.score for hit in answer.hits if hit.kind == "lesson"}
-        held = self.store.read(scope.owner, lambda view: lessons_of(view, scope.address.agent))
-        newest = list(held.values())[-LESSONS_MAX:]
-        lines = [Line(f"- {hit.text}", (hit.id,), fitting.get(hit.id, 0.0)) for hit in newest]
+    def _lessons(self, scope: Scope, goal: str | None) -> Listed:
+        """All of them while they fit; else the pinned ones, and those that fit the goal best (X-35)."""
+        held = self.lessons.shown(scope)
+        weighed = weights(held.lessons, goal or "")
+        lines = [Line(f"- {one.text}", (one.id,), weight) for one, weight in zip(held.lessons, weighed, strict=True)]
         title = "Lessons learned"
-        return Listed("lessons", title, "drawn from earlier conversations", tuple(lines), SHARES["lessons"])
+        return Listed("lessons", title, "drawn from earlier conversations", tuple(lines), SHARES["lessons"], notes=held.notes)
 
     def _todos(self, scope: Scope, now: datetime) -> Listed:
         due = self.todos.list_(scope, kind=None, closed=False, due_before=now + DUE_WITHIN, limit=TODOS_MAX)

@@ -1,66 +1,426 @@
-"""The lesson book of an owner: lessons are added once each, by a job, to a text that people edit too."""
+"""Lessons: taken in from folds, from models and from people, each into the book that its scope says; shown, ended, archived.
+
+Lessons of the scopes `user` and `channel` are the user's own. Those of the scopes `global` and `agent` belong to the space:
+they are written in a transaction of their own, which a job repeats if need be, and reach every user of the space.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
 
-from perdure.domain.errors import InvalidInput, LimitExceeded
-from perdure.domain.jobs import Job
-from perdure.domain.scope import Owner
-from perdure.engine.lessons import lessons_of, with_lessons
-from perdure.ports.lessons import LessonFiles
-from perdure.services.work import Handler
+from perdure.domain.agents import AgentState, to_channel_agent
+from perdure.domain.digests import Digest
+from perdure.domain.errors import InvalidInput, NotFound, PerdureError
+from perdure.domain.jobs import Job, NewJob
+from perdure.domain.journal import Attribution
+from perdure.domain.lessons import LESSON_SCOPES, SPACE_SCOPES, Book, Heard, Lesson, LessonScope, Origin, Refused, books_of
+from perdure.domain.limits import Limits
+from perdure.domain.scope import DEFAULT, ID_BYTES_MAX, Address, Owner, Scope, shared_owner
+from perdure.domain.text import check_id, utf8_size
+from perdure.engine.appends import APPENDS_MAX, split_reply
+from perdure.engine.lesson_rules import Place, Target, answering, refusal_of, space_book, target_of
+from perdure.engine.lessons import sameness
+from perdure.engine.replies import LESSON_LINE_CHARS_MAX, why_no_lesson
+from perdure.engine.upkeep import LESSONS
+from perdure.ports.clock import Clock
+from perdure.ports.store import Store, Tx, View
+from perdure.services.ledger import Ledger
+from perdure.services.lesson_rows import (
+    READER,
+    Draft,
+    agents_with_lessons,
+    drawn,
+    end,
+    find_lesson,
+    fold_origin,
+    forget_drawn,
+    lessons_in,
+    make_room,
+    take_in,
+    unlearn,
+    was_drawn_by,
+    was_drawn_with,
+    withdraw,
+)
+from perdure.services.mirrors import Mirrors
 
-BOOK_CHARS_MAX = 4_000_000
+FOLDS_MAX = 10_000
+SESSIONS_MAX = 100_000
+QUEUE_MAX = 2**31
+"""Work that other work causes is not turned away."""
+MIRROR_KEY = "mirror"
+REPLY_BYTES_MAX = 4_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class LessonBook:
-    files: LessonFiles
+class Shown:
+    """The lessons that hold at an address, the widest scope first, and what went wrong with their files."""
 
-    def append(self, owner: Owner, lessons: Sequence[str]) -> tuple[str, ...]:
-        """Add those of `lessons` that say something and are not in the book yet; which these were, as they stand there."""
-        if isinstance(lessons, str) or not all(isinstance(lesson, str) for lesson in lessons):
-            raise InvalidInput("`lessons` holds something that is not text; pass a list of `str`")
+    agent: str
+    lessons: tuple[Lesson, ...]
+    notes: tuple[str, ...] = ()
 
-        def change(book: str) -> tuple[str, tuple[str, ...]]:
-            text, new = with_lessons(book, lessons)
-            if new and len(text) > BOOK_CHARS_MAX:
-                raise LimitExceeded(
-                    f"the lesson book would have more than {BOOK_CHARS_MAX} characters; shorten it by hand first"
-                )
-            return text, new
 
-        return self.files.edit(owner, change)
+@dataclass(frozen=True, slots=True)
+class Lessons:
+    store: Store
+    clock: Clock
+    limits: Limits
+    mirrors: Mirrors
+    configured: str = ""
+    """The setting `lessons_scope`."""
+    sole_user: str = ""
+    """The setting `user`."""
 
-    def read(self, owner: Owner) -> tuple[str, ...]:
-        """The lessons as they stand in the book now."""
-        return lessons_of(self.files.read(owner))
+    # -- reading
 
-    def text(self, owner: Owner) -> str:
-        """The whole book, with what people wrote around the lessons."""
-        return self.files.read(owner)
+    def place(self, scope: Scope) -> Place:
+        """What is set about an address."""
+        state = self.store.read(scope.owner, lambda view: view.conversation.find_agent_state(scope.address))
+        return self._place(scope, state, self.mapped(scope.owner.space, scope.address.channel))
+
+    def _place(self, scope: Scope, state: AgentState | None, mapped: str | None) -> Place:
+        held = state or AgentState(scope.address)
+        return Place(scope, held.casual, held.private, held.shared, mapped, self.configured, self.sole_user)
+
+    def mapped(self, space: str, channel: str) -> str | None:
+        """The agent that a channel is mapped to."""
+        held = self.store.read(shared_owner(space), lambda view: view.records.find("channel", channel))
+        return None if held is None else to_channel_agent(held.body).agent
+
+    def shown(self, scope: Scope) -> Shown:
+        """What holds here, edits by hand included."""
+        agent = scope.address.agent
+        if agent == DEFAULT:
+            agent = answering(agent, self.mapped(scope.owner.space, scope.address.channel))
+        books = books_of(scope.owner.space, scope.owner, scope.address, agent)
+        notes = self.mirrors.tried(books)
+        found: dict[str, Lesson] = {}
+        for one in self._read(books, scope, lambda view, book: lessons_in(view, book)):
+            found.setdefault(sameness(one.text), one)
+        return Shown(agent, tuple(found.values()), tuple(notes))
+
+    def list_(self, scope: Scope, wanted: LessonScope | None, *, archived: bool, ended: bool, limit: int) -> list[Lesson]:
+        """The lessons that hold here; with those that are kept but not shown, or that were taken back."""
+        rows = self.limits.page(limit)
+        _check_scope(wanted)
+        place = self.place(scope)
+        books = [book for book in self._books(place) if wanted in (None, book.scope)]
+        self.mirrors.tried(books)
+        found = self._read(books, scope, lambda view, book: lessons_in(view, book, archived=archived, ended=ended))
+        return found[:rows]
+
+    def _books(self, place: Place) -> tuple[Book, ...]:
+        return books_of(place.owner.space, place.owner, place.scope.address, place.agent)
+
+    def _read(self, books: Sequence[Book], scope: Scope, read: Callable[[View, Book], list[Lesson]]) -> list[Lesson]:
+        found: list[Lesson] = []
+        for owner in dict.fromkeys(book.owner for book in books):
+            mine = [book for book in books if book.owner == owner]
+            told = self.store.read(owner, lambda view: [one for book in mine for one in read(view, book)])  # noqa: B023
+            found += [_seen_by(one, scope.owner.user) for one in told]
+        return found
+
+    # -- writing by hand
+
+    def add(self, scope: Scope, text: str, wanted: LessonScope | None = None, agent: str | None = None) -> Lesson:
+        """Keep a lesson. The same words from the same place change nothing, from another one they count a mention."""
+        utf8_size(text, "`text`")
+        place, target = self._target(scope, wanted, agent)
+        if (why := why_no_lesson(text)) is not None:
+            raise InvalidInput(f"the lesson {why}; say it differently")
+        drafts = [Draft(text, "user", _origin(scope, target.book))]
+        return _seen_by(self._keep(target.book, drafts, "user", "lesson")[0], place.owner.user)
+
+    def change(self, scope: Scope, key: str, how: str) -> Lesson:
+        """`end`, `archive`, `restore`, `pin` or `unpin` a lesson that holds here."""
+        check_id(key, "lesson", bytes_max=ID_BYTES_MAX)
+        place = self.place(scope)
+        books = self._books(place)
+        by = Attribution("user", self.clock.now(), how)
+
+        def work(tx: Tx) -> Lesson | None:
+            ledger = Ledger(tx, by)
+            held = find_lesson(tx, key)
+            book = None if held is None else _book_of(books, held)
+            if held is None or book is None:
+                return None
+            if (why := refusal_of(place, held.scope)) is not None:
+                raise InvalidInput(f"lesson {key!r:.80} cannot be changed from here: {why}")
+            _carry_out(ledger, held, how)
+            if how in ("restore", "unpin"):
+                make_room(tx, ledger, book)
+            self._enqueue_mirror(tx, book, by.at)
+            return find_lesson(tx, key)
+
+        for owner in dict.fromkeys(book.owner for book in books):
+            changed = self.store.write(owner, work)
+            if changed is not None:
+                book = _book_of(books, changed)
+                self.mirrors.tried([] if book is None else [book])
+                return _seen_by(changed, scope.owner.user)
+        raise NotFound(f"no lesson {key!r:.80} holds here; list them with `lessons.list()`")
+
+    def text(self, scope: Scope, wanted: LessonScope | None = None, agent: str | None = None) -> str:
+        """A book as text: that of a scope, by default the one that lessons from here go to."""
+        return self.mirrors.text(self._target(scope, wanted, agent)[1].book)
+
+    def edit(
+        self, scope: Scope, text: str, wanted: LessonScope | None = None, agent: str | None = None, *, was: str | None = None
+    ) -> tuple[Refused, ...]:
+        """Put another text in the place of a book; lines that are no lessons are named, and not taken in."""
+        utf8_size(text, "`text`")
+        if was is not None:
+            utf8_size(was, "`was`")
+        return self.mirrors.replace(self._target(scope, wanted, agent)[1].book, text, was)
+
+    def _target(self, scope: Scope, wanted: LessonScope | None, agent: str | None) -> tuple[Place, Target]:
+        """The book that a person means; what they may not write is refused."""
+        _check_scope(wanted)
+        if agent is not None:
+            check_id(agent, "agent", bytes_max=ID_BYTES_MAX)
+            if wanted not in (None, "agent"):
+                raise InvalidInput(f"`agent` is given for a lesson of scope `{wanted}`; leave one of them out")
+        place = self.place(scope)
+        chosen = wanted if wanted is not None else "agent" if agent is not None else None
+        if chosen is not None and (why := refusal_of(place, chosen)) is not None:
+            raise InvalidInput(f"`scope` = {chosen!r}: {why}")
+        if chosen in SPACE_SCOPES:
+            return place, Target(space_book(place, chosen, agent or place.agent))
+        return place, target_of(place, chosen)
+
+    # -- from models
+
+    def take_from(self, scope: Scope, reply: str, message: str | None = None) -> Heard:
+        """Take the lines out of a model's reply that are meant for the memory, and keep what they say."""
+        if utf8_size(reply, "`reply`") > REPLY_BYTES_MAX:
+            raise InvalidInput(f"`reply` has more than {REPLY_BYTES_MAX} bytes; pass what the model said, not a document")
+        if message is not None:
+            check_id(message, "message", bytes_max=ID_BYTES_MAX)
+        text, appends = split_reply(reply)
+        if not appends:
+            return Heard(text)
+        place = self.place(scope)
+        kept: list[Lesson] = []
+        refused = [Refused(one.text, f"is one of more than {APPENDS_MAX} in one reply") for one in appends[APPENDS_MAX:]]
+        notes: dict[str, None] = {}
+        for one in appends[:APPENDS_MAX]:
+            why = "is said in casual talk, from which no lessons are drawn" if place.casual else None
+            why = why or _bad_agent(one.agent) or why_no_lesson(one.text, chars_max=LESSON_LINE_CHARS_MAX)
+            if why is not None:
+                refused.append(Refused(one.text, why))
+                continue
+            target = target_of(place, agent=one.agent)
+            notes |= {} if target.note is None else {target.note: None}
+            drafts = [Draft(one.text, "model", _origin(scope, target.book, message))]
+            kept += self._keep(target.book, drafts, f"agent:{scope.address.agent}", target.note or "MEMORY_APPEND")
+        return Heard(text, tuple(_seen_by(one, scope.owner.user) for one in kept), tuple(refused), tuple(notes))
+
+    def _keep(self, book: Book, drafts: Sequence[Draft], actor: str, why: str) -> list[Lesson]:
+        by = Attribution(actor, self.clock.now(), why)
+
+        def work(tx: Tx) -> list[Lesson]:
+            kept = take_in(tx, book, drafts, by)
+            self._enqueue_mirror(tx, book, by.at)
+            return kept
+
+        kept = self.store.write(book.owner, work)
+        self.mirrors.tried([book])
+        return kept
+
+    # -- from folds
+
+    def learn(self, tx: Tx, owner: Owner, digest: Digest, now: datetime) -> None:
+        """As part of the transaction that stores a fold: keep the user's own lessons, have the others carried over."""
+        if not digest.lessons:
+            return
+        scope = Scope(owner, digest.address)
+        # Whether the channel is mapped matters only for lessons that are not the user's own.
+        place = self._place(scope, tx.conversation.find_agent_state(digest.address), None)
+        target = target_of(place)
+        if target.book.owner == owner:
+            take_in(tx, target.book, _good(drawn(digest)), Attribution(READER, now, _told(digest, target.note)))
+        if target.book.owner != owner or self.mirrors.keeps(target.book):
+            tx.enqueue(_fold_job(digest, now), now=now, queue_max=QUEUE_MAX)
+
+    def carry(self, owner: Owner, digest: Digest) -> None:
+        """What the job of a fold does, at once: the next prompt should know. If it cannot be done now, the job does it."""
+        if digest.lessons:
+            with suppress(PerdureError):
+                self._settle(owner, digest.address, digest.session_number, digest.version)
+
+    def unfold(self, tx: Tx, digest: Digest, now: datetime) -> None:
+        """As part of the transaction that undoes a fold: take back what nothing else speaks for."""
+        if digest.lessons:
+            withdraw(tx, [fold_origin(digest)], Attribution("user", now, "the fold was undone"))
+            tx.enqueue(_fold_job(digest, now), now=now, queue_max=QUEUE_MAX)
+
+    def handle(self, job: Job) -> None:
+        """Bring the lessons of one fold, or of all of them, to where they belong; and the files up to date. Twice is once."""
+        payload = job.payload
+        if "session_number" in payload:
+            address = Address(payload["agent"], payload["channel"])
+            self._settle(job.owner, address, payload["session_number"], payload["version"])
+        elif MIRROR_KEY in payload:
+            self._sync_all(job.owner)
+        elif not payload:
+            self._take_all(job.owner)
+        # A job of an earlier version carries the words; the fold that drew them is taken in by the job without a payload.
+
+    def _settle(self, owner: Owner, address: Address, number: int, version: int) -> None:
+        fold = self.store.read(owner, lambda view: view.conversation.find_digest(address, number, "fold", version))
+        origin = Origin("", address.agent, address.channel, number, version)
+        if fold is None or fold.undone:
+            self._drop(owner, replace(origin, by=owner.user), for_good=fold is None)
+            return
+        target = target_of(self.place(Scope(owner, address)))
+        home = target.book.owner
+        # The user's own were kept with the fold, but for those that are older than this.
+        if home != owner or not self.store.read(owner, lambda view: was_drawn_by(view, origin)):
+            by = Attribution(READER, self.clock.now(), _told(fold, target.note))
+            drafts = _good(drawn(fold, "" if home == owner else owner.user))
+            self.store.write(home, lambda tx: take_in(tx, target.book, drafts, by))
+        self.mirrors.sync(target.book)
+
+    def _drop(self, owner: Owner, origin: Origin, *, for_good: bool) -> None:
+        """A fold is no more: neither is what it alone has taught to all."""
+        shared = shared_owner(owner.space)
+        by = Attribution(READER, self.clock.now(), "the fold is no more")
+        if self.store.read(shared, lambda view: was_drawn_by(view, origin)):
+            if for_good:
+                gone = self.store.write(shared, lambda tx: unlearn(tx, [origin], by))
+                self._take_out(gone, owner.space)
+            else:
+                self.store.write(shared, lambda tx: withdraw(tx, [origin], by))
+            self._sync_all(shared)
+        self._sync_all(owner)
+
+    def _take_out(self, gone: Iterable[Lesson], space: str) -> int:
+        """Lessons of the space are gone for good: so are their lines."""
+        count = 0
+        for one in gone:
+            book = Book(shared_owner(space), one.scope, one.agent)
+            count += self.mirrors.take_out(book, {one.id})
+        return count
+
+    def _take_all(self, owner: Owner) -> None:
+        """Take in what the folds of an owner have drawn before lessons were records of their own."""
+        sessions = self.store.read(owner, lambda view: view.list_sessions(None, limit=SESSIONS_MAX))
+        for address in sorted({session.address for session in sessions}, key=lambda one: (one.agent, one.channel)):
+            folds = self.store.read(
+                owner,
+                lambda view: view.conversation.list_digests(address, None, "fold", limit=FOLDS_MAX),  # noqa: B023
+            )
+            for fold in sorted(folds, key=lambda fold: (fold.made_at, fold.session_number, fold.version)):
+                if fold.lessons and not fold.undone:
+                    self._settle(owner, address, fold.session_number, fold.version)
+
+    def _sync_all(self, owner: Owner) -> None:
+        for book in self.store.read(owner, lambda view: _all_books(view, owner)):
+            self.mirrors.sync(book)
+
+    def _enqueue_mirror(self, tx: Tx, book: Book, now: datetime) -> None:
+        if self.mirrors.keeps(book):
+            tx.enqueue(NewJob(LESSONS, MIRROR_KEY, now, {MIRROR_KEY: True}), now=now, queue_max=QUEUE_MAX)
+
+    # -- forgetting
+
+    def forget(self, owner: Owner, unwanted: Callable[[str], bool], by: Attribution) -> int:
+        """Take out of the space, rows and files, what this user's talk alone has taught and is unwanted; how many lessons."""
+        shared = shared_owner(owner.space)
+        if not self.store.read(shared, lambda view: was_drawn_with(view, owner.user)):
+            return 0
+        gone = self.store.write(shared, lambda tx: forget_drawn(tx, owner.user, unwanted, by))
+        self._take_out(gone, owner.space)
+        return len(gone)
 
     def strike(self, owner: Owner, unwanted: Callable[[str], bool]) -> int:
-        """Take lines out of the book; how many."""
-
-        def change(book: str) -> tuple[str, int]:
-            lines = book.splitlines(keepends=True)
-            kept = [line for line in lines if not unwanted(line)]
-            return "".join(kept), len(lines) - len(kept)
-
-        return self.files.edit(owner, change)
+        """Take lines out of the user's own file."""
+        return self.mirrors.strike(Book(owner, "user"), unwanted)
 
     def erase(self, owner: Owner) -> bool:
-        """Delete the book. False if there is none."""
-        return self.files.erase(owner)
+        """Delete the user's own file."""
+        return self.mirrors.erase(Book(owner, "user"))
 
 
-def lessons_handler(book: LessonBook) -> Handler:
-    """Write the lessons of a job's payload into its owner's book. Twice is once: they are known by then."""
+def leave_lessons(tx: Tx, digests: Iterable[Digest], by: Attribution) -> list[Lesson]:
+    """As part of the transaction that removes folds for good: what they alone have taught goes with them; what that was.
 
-    def handle(job: Job) -> None:
-        book.append(job.owner, job.payload.get("lessons", ()))
+    Jobs see to what they have taught to others than this user.
+    """
+    folds = [digest for digest in digests if digest.kind == "fold" and digest.lessons]
+    gone = unlearn(tx, [fold_origin(digest) for digest in folds], by) if folds else []
+    for digest in folds:
+        tx.enqueue(_fold_job(digest, by.at), now=by.at, queue_max=QUEUE_MAX)
+    return gone
 
-    return handle
+
+def _carry_out(ledger: Ledger, held: Lesson, how: str) -> None:
+    if how == "end":
+        end(ledger, held, "user")
+    elif how == "archive":
+        ledger.put(held if held.archived_at is not None else replace(held, archived_at=ledger.at), "archive")
+    elif how == "restore":
+        ledger.put(replace(held, archived_at=None, ended_at=None, ended_by=None, mentions=held.mentions + 1), "restore")
+    else:
+        ledger.put(replace(held, pinned=how == "pin"), how)
+
+
+def _all_books(view: View, owner: Owner) -> list[Book]:
+    if owner != shared_owner(owner.space):
+        return [Book(owner, "user")]
+    return [Book(owner, "global"), *(Book(owner, "agent", agent) for agent in agents_with_lessons(view))]
+
+
+def _book_of(books: Iterable[Book], lesson: Lesson) -> Book | None:
+    """The one of `books` that a lesson stands in."""
+    place = (lesson.scope, lesson.agent, lesson.channel)
+    return next((book for book in books if (book.scope, book.agent, book.channel) == place), None)
+
+
+def _seen_by(lesson: Lesson, user: str) -> Lesson:
+    """A lesson as one user may see it: not where others have talked."""
+    own = tuple(replace(origin, by=user) for origin in lesson.origins if origin.by in ("", user))
+    return lesson if own == lesson.origins else replace(lesson, origins=own)
+
+
+def _origin(scope: Scope, book: Book, message: str | None = None) -> Origin:
+    by = "" if book.owner == scope.owner else scope.owner.user
+    return Origin(by, scope.address.agent, scope.address.channel, message=message)
+
+
+def _good(drafts: Iterable[Draft]) -> list[Draft]:
+    """Those that may be kept."""
+    return [draft for draft in drafts if why_no_lesson(draft.text, chars_max=LESSON_LINE_CHARS_MAX) is None]
+
+
+def _bad_agent(agent: str | None) -> str | None:
+    try:
+        if agent is not None:
+            check_id(agent, "agent", bytes_max=ID_BYTES_MAX)
+    except InvalidInput:
+        return "names an agent by an id that is none"
+    return None
+
+
+def _check_scope(wanted: object) -> None:
+    if wanted is not None and wanted not in LESSON_SCOPES:
+        raise InvalidInput(f"`scope` = {wanted!r:.40} is unknown; use one of {', '.join(LESSON_SCOPES)}")
+
+
+def _told(digest: Digest, note: str | None) -> str:
+    refused = len(digest.lessons) - len(_good(drawn(digest)))
+    told = [f"session {digest.session_number}, fold {digest.version}", *([] if note is None else [note])]
+    return "; ".join([*told, *([f"{refused} lines were no lessons"] if refused else [])])
+
+
+def _fold_job(digest: Digest, due_at: datetime) -> NewJob:
+    """Settles what a fold has taught, by what has become of it until then. It carries no words."""
+    address, number = digest.address, digest.session_number
+    name = f"{address.agent}\x1f{address.channel}\x1f{number}\x1f{digest.version}"
+    payload = {"agent": address.agent, "channel": address.channel, "session_number": number, "version": digest.version}
+    return NewJob(LESSONS, hashlib.sha256(name.encode()).hexdigest()[:32], due_at, payload)

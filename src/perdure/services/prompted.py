@@ -9,13 +9,13 @@ from importlib.resources import files
 
 from perdure.domain.digests import DigestKind, Summary, SummaryRequest
 from perdure.domain.errors import Unavailable
+from perdure.engine.answers import Unreadable
 from perdure.engine.layout import session_summary, spine_summary
 from perdure.engine.prompts import Prompt, read_prompt, render
 from perdure.engine.replies import (
     FieldsReply,
     FoldReply,
     TextReply,
-    Unreadable,
     read_fold,
     read_session,
     read_spine,
@@ -39,19 +39,28 @@ class PromptedSummariser:
         """`Unavailable` if the reply cannot be read; its words stay out of the message."""
         reply = self.complete(render(prompt_for(request.kind), request))
         read = _READERS[request.kind](reply) if isinstance(reply, str) else Unreadable("the reply is no text")
-        match read:
-            case FoldReply(context, lessons):
-                return Summary(cut_text(context, request.chars_max, request.words_max), lessons)
-            case TextReply(text):
-                return Summary(cut_text(" ".join(text.split()), request.chars_max, request.words_max))
-            case FieldsReply(fields):
-                fitted = session_summary if request.kind == "session" else spine_summary
-                return fitted(fields, request.chars_max, request.words_max)
-            case Unreadable(why):
-                raise Unavailable(
-                    f"summariser `{self.name}` gave no usable `{request.kind}` ({why}); it is asked again later",
-                    retry_after_s=RETRY_AFTER_S,
-                )
+        summary = summary_of(read, request)
+        if isinstance(summary, Unreadable):
+            raise Unavailable(
+                f"summariser `{self.name}` gave no usable `{request.kind}` ({summary.why}); it is asked again later",
+                retry_after_s=RETRY_AFTER_S,
+            )
+        return summary
+
+
+def summary_of(read: object, request: SummaryRequest) -> Summary | Unreadable:
+    """What was read of a reply, held to the length asked for."""
+    match read:
+        case FoldReply(context, lessons):
+            return Summary(cut_text(context, request.chars_max, request.words_max), lessons)
+        case TextReply(text):
+            return Summary(cut_text(" ".join(text.split()), request.chars_max, request.words_max))
+        case FieldsReply(fields):
+            fitted = session_summary if request.kind == "session" else spine_summary
+            return fitted(fields, request.chars_max, request.words_max)
+        case Unreadable():
+            return read
+    raise TypeError(f"a reply is read as a `{type(read).__name__}`")
 
 
 _READERS: dict[DigestKind, Callable[[str], FoldReply | TextReply | FieldsReply | Unreadable]] = {

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from perdure.domain.errors import Unavailable
 from perdure.domain.knowledge import Extraction, ExtractionRequest
+from perdure.engine.answers import Unreadable
 from perdure.engine.extract_replies import PROPOSALS_MAX, TODOS_MAX, extraction_data, read_extraction
 from perdure.engine.prompts import filled
-from perdure.engine.replies import Unreadable
 from perdure.services.prompted import RETRY_AFTER_S, prompt_named
 
 

@@ -33,7 +33,7 @@ from perdure.domain.text import utf8_size
 from perdure.domain.things import Suggestion, from_body
 from perdure.domain.times import check_instant, from_us, to_us
 from perdure.engine.blending import frequencies
-from perdure.engine.entries import agent_hash, entity_hash, session_hash, speaker_in
+from perdure.engine.entries import agent_hash, entity_hash, place_hash, session_hash, speaker_in
 from perdure.ports.clock import Clock
 from perdure.ports.index import INDEX_JOB, IndexHead, index_job
 from perdure.ports.rerank import Reranker
@@ -77,6 +77,11 @@ class Recalling:
     blend: Blend | None
     series: SeriesService
     reranker: Reranker | None = None
+
+    @property
+    def asks_nobody(self) -> bool:
+        """Whether it answers from the store and this process alone, and so cannot be held up by anybody's server."""
+        return self.reranker is None and self.embedders.built_in
 
     def recall(self, scope: Scope, query: RecallQuery) -> Recall:
         """What is remembered that answers a question, best first."""
@@ -298,6 +303,7 @@ def _filter(view: View, scope: Scope, given: _Given) -> Filter:
         _session_hashes(view, scope.address, query.sessions),
         query.time_range,
         given.named.required if query.entities else None,
+        tuple(place_hash(agent, scope.address.channel) for agent in (None, scope.address.agent)),
     )
 
 

@@ -22,6 +22,7 @@ from perdure.ports.clock import Clock
 from perdure.ports.store import Store, Tx, View
 from perdure.services.entering import leave_digests, leave_messages
 from perdure.services.folding import Where
+from perdure.services.lessons import leave_lessons
 from perdure.services.summarising import read_source
 from perdure.services.sweeping import JOBS_MAX, end_session
 
@@ -117,6 +118,7 @@ class Sessions:
         nothing = replace(held, messages=0, tokens=0, turns=0, boundary_seq=0, spine_seq=0, learned_seq=0)
         tx.conversation.empty_session(replace(nothing, ended_at=held.last_at, deleted_at=now), by=by)
         leave_digests(tx, told_of, now=now)
+        leave_lessons(tx, told_of, by)
         self._renew_spine(tx, void, by)
         tx.conversation.forget_said(address)
         if self.transcripts:
@@ -192,11 +194,13 @@ class Sessions:
         found = self.store.read(scope.owner, lambda view: view.conversation.find_agent_state(scope.address))
         return found if found is not None else AgentState(scope.address)
 
-    def configure(self, scope: Scope, *, profile: str | None, casual: bool | None, private: bool | None) -> AgentState:
+    def configure(
+        self, scope: Scope, *, profile: str | None, casual: bool | None, private: bool | None, shared: bool | None = None
+    ) -> AgentState:
         """Choose the layers of this address; None leaves a thing as it is."""
         if profile is not None:
             check_profile(profile)
-        for name, given in (("casual", casual), ("private", private)):
+        for name, given in (("casual", casual), ("private", private), ("shared", shared)):
             if given is not None and not isinstance(given, bool):
                 raise InvalidInput(f"`{name}` = {given!r:.40} must be True or False")
 
@@ -207,8 +211,11 @@ class Sessions:
                 profile=held.profile if profile is None else profile,
                 casual=held.casual if casual is None else casual,
                 private=held.private if private is None else private,
+                shared=held.shared if shared is None else shared,
             )
-            tx.conversation.configure(scope.address, profile=chosen.profile, casual=chosen.casual, private=chosen.private)
+            tx.conversation.configure(
+                scope.address, profile=chosen.profile, casual=chosen.casual, private=chosen.private, shared=chosen.shared
+            )
             return chosen
 
         return self.store.write(scope.owner, work)

@@ -20,6 +20,7 @@ from perdure.services.entering import ZONE
 
 PREVIEW_CHARS = 100
 KEYS_PER_PAGE = 500
+KEYS_PER_READING = 5_000
 KEYS_MAX = 10_000_000
 REVISION_MAX = 2**62
 WILDCARDS = "*?["
@@ -111,6 +112,21 @@ class StateService:
 
         found = self.store.read(owner, work)
         return [replace(info, preview=_preview(info.preview)) for info in found[:most]], len(found) > most
+
+    def keys_in(self, view: View, now: datetime, *, limit: int) -> list[KeyInfo]:
+        """As part of a reading: the first keys that hold a value, without those that perdure itself keeps.
+
+        Their previews are as the store has them: a character longer than what is shown if there is more.
+        """
+        found: list[KeyInfo] = []
+        after: str | None = None
+        while len(found) < limit:
+            page = view.state.list_keys(now=now, prefix="", after=after, limit=min(limit, KEYS_PER_READING))
+            found += [info for info in page if not _is_reserved(info.key)]
+            if len(page) < min(limit, KEYS_PER_READING):
+                break
+            after = page[-1].key
+        return found[:limit]
 
     def history(self, owner: Owner, key: str, *, limit: int, before: int | None = None) -> list[Revision]:
         _check_key(key)

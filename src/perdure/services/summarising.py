@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -51,6 +52,8 @@ class Wanted:
     """What the text may cost, where that is less than its characters suggest."""
     question: str | None = None
     """What the user asked last; None: the last thing said in the sources."""
+    until: float | None = None
+    """When whoever waits for it stops waiting, in seconds as `time.monotonic` counts them; None: nobody waits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +82,12 @@ class Writer:
         summary = Summary(text)
         question = self._last_said(owner, wanted.sources) if wanted.question is None else wanted.question
         for piece in self._pieces(owner, wanted.sources, window):
-            request = SummaryRequest(wanted.kind, text, piece, wanted.chars_max, wanted.words_max, question)
+            left_s = None if wanted.until is None else wanted.until - time.monotonic()
+            if left_s is not None and left_s <= 0:
+                raise SummaryFailed(Failure("timeout", "there was no time left to ask"))
+            request = SummaryRequest(
+                wanted.kind, text, piece, wanted.chars_max, wanted.words_max, question, owner=owner, deadline_s=left_s
+            )
             summary = _asked(summariser, request)
             text = self._within(summary.text, wanted.tokens_max)
             lessons |= dict.fromkeys(summary.lessons)

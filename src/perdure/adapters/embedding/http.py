@@ -1,38 +1,32 @@
 """Embedders behind a server: OpenAI's protocol, which most servers speak, and Ollama's own. Needs the extra `models`.
 
-What the server says is checked here and nothing of it is trusted. What can go wrong on the way is in `failures.py`.
+What the server says is checked here and nothing of it is trusted. The way there and back is in `adapters/wire.py`.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from perdure.adapters.embedding.failures import Passing, Refused, check_status, http_library, late, translated, unreadable
 from perdure.adapters.embedding.rows import unit
+from perdure.adapters.wire import Peer, Wire, check_address
+from perdure.adapters.wire_failures import Refused, unreadable
 from perdure.domain.errors import InvalidInput
 
 if TYPE_CHECKING:
-    import httpx2
-
     from perdure.ports.embedding import TextKind, Vectors
 
-RETRIES_MAX = 2
-PAUSE_S = 0.25
-"""The first pause is at most this long, the next twice that; chance spreads them, so that clients do not come in step."""
 BATCH_TEXTS_MAX = 64
 BATCH_CHARS_MAX = 100_000
 SURE_CHARS = 2000
 """Every model takes this much. A longer text that is refused is tried by halves; see `HttpEmbedder.embed`."""
 REPLY_BYTES_MAX = 64 * 1024 * 1024
-CONNECT_S = 5.0
-CONNECTIONS_MAX = 8
+CALLS_MAX = 8
 NUMBER_MAX = 1e100
 """Nothing a model means is as large; its square still fits."""
 
@@ -51,15 +45,7 @@ class ServerModel:
     """How long one call of `embed` may take, pauses included."""
 
     def __post_init__(self) -> None:
-        scheme, _, rest = self.base_url.partition("://")
-        host = rest.partition("/")[0]
-        if scheme not in ("http", "https") or not host or "@" in host or not self.base_url.isprintable():
-            # Not quoted: what stands before an @ is a password.
-            raise InvalidInput("the embedder's URL must be `http://HOST[:PORT]` or `https://…`, without a name or password")
-        if not self.model or not self.model.isprintable():
-            raise InvalidInput("the embedder's model must have a name, such as `nomic-embed-text`")
-        if not (self.api_key.isascii() and self.api_key.isprintable()):
-            raise InvalidInput("the embedder's API key has characters that no header can carry; copy it again")
+        check_address("embedder", self.base_url, self.model, self.api_key)
         if not 0 < self.deadline_s <= 3600:
             raise InvalidInput(f"the embedder's `deadline_s` = {self.deadline_s} must be more than 0 and at most 3600 seconds")
 
@@ -106,11 +92,12 @@ class HttpEmbedder:
     def __init__(self, server: ServerModel, dialect: Dialect, *, pause: Callable[[float], None] = time.sleep) -> None:
         self._server = server
         self._dialect = dialect
-        self._pause = pause
         base = server.base_url.rstrip("/")
         self._url = base.removesuffix("/v1") + dialect.path if dialect is OPENAI else base + dialect.path
+        peer = Peer("embedder", self._url, server.api_key, REPLY_BYTES_MAX, CALLS_MAX)
+        self._who = peer.who
+        self._wire = Wire(peer, pause=pause)
         self._lock = Lock()
-        self._client: httpx2.Client | None = None
         self._dims: int | None = None
 
     def __repr__(self) -> str:
@@ -153,10 +140,7 @@ class HttpEmbedder:
 
     def close(self) -> None:
         """Give the connections back. The embedder can be used again: it connects anew."""
-        with self._lock:
-            client, self._client = self._client, None
-        if client is not None:
-            client.close()
+        self._wire.close()
 
     def _vectors(self, texts: list[str], until: float) -> Vectors:
         import numpy as np
@@ -173,38 +157,8 @@ class HttpEmbedder:
         return np.concatenate([self._vectors(texts[:middle], until), self._vectors(texts[middle:], until)])
 
     def _ask(self, texts: list[str], until: float) -> object:
-        """The server's answer, parsed. Tries again where that can help, as long as the deadline allows."""
-        body = json.dumps(self._dialect.question(self._server.model, texts)).encode()
-        for retry in range(RETRIES_MAX):
-            try:
-                return self._post(body, until)
-            except Passing as error:
-                wait_s = PAUSE_S * 2**retry * random.random() if error.after_s is None else error.after_s
-                if time.monotonic() + wait_s >= until:
-                    raise
-            self._pause(wait_s)
-        return self._post(body, until)
-
-    def _post(self, body: bytes, until: float) -> object:
-        client, left_s = self._connected(), until - time.monotonic()
-        if left_s <= 0:
-            raise late(self._url, self._server.deadline_s)
-        timeout = http_library().Timeout(left_s, connect=min(CONNECT_S, left_s))
-        content = bytearray()
-        with translated(self._url), client.stream("POST", self._url, content=body, timeout=timeout) as reply:
-            check_status(reply, self._url)
-            for part in reply.iter_bytes():
-                content += part
-                # The client's own timeout counts from byte to byte: a server that drips would hold us for ever.
-                if time.monotonic() > until:
-                    raise late(self._url, self._server.deadline_s)
-                if len(content) > REPLY_BYTES_MAX:
-                    raise unreadable(self._url, f"it has more than {REPLY_BYTES_MAX} bytes")
-        try:
-            answer: object = json.loads(content)
-        except (ValueError, RecursionError) as error:
-            raise unreadable(self._url, "it is no JSON") from error
-        return answer
+        question = self._dialect.question(self._server.model, texts)
+        return self._wire.ask(question, until=until, deadline_s=self._server.deadline_s)
 
     def _checked(self, answer: object, count: int) -> Vectors:
         import numpy as np
@@ -212,13 +166,13 @@ class HttpEmbedder:
         try:
             table = np.array(self._dialect.rows(answer))
         except (KeyError, TypeError, ValueError) as error:
-            raise unreadable(self._url, "it has no rows where they belong") from error
+            raise unreadable(self._who, "it has no rows where they belong") from error
         if table.ndim != 2 or table.shape[1] == 0 or table.dtype.kind not in "fiu":
-            raise unreadable(self._url, "its rows are not numbers, of one length")
+            raise unreadable(self._who, "its rows are not numbers, of one length")
         if len(table) != count:
-            raise unreadable(self._url, f"it has {len(table)} rows for {count} texts")
+            raise unreadable(self._who, f"it has {len(table)} rows for {count} texts")
         if not (np.abs(table) < NUMBER_MAX).all():  # false for NaN, too
-            raise unreadable(self._url, "it has numbers that are not finite")
+            raise unreadable(self._who, "it has numbers that are not finite")
         with self._lock:
             self._dims = self._dims or table.shape[1]
         if table.shape[1] != self._dims:
@@ -227,18 +181,6 @@ class HttpEmbedder:
                 "it is another model; make the embedder anew and let the index be rebuilt"
             )
         return unit(table.astype(np.float64))
-
-    def _connected(self) -> httpx2.Client:
-        library = http_library()
-        with self._lock:
-            if self._client is None:
-                headers = {"content-type": "application/json"}
-                if self._server.api_key:
-                    headers["authorization"] = f"Bearer {self._server.api_key}"
-                # Proxies and certificates are the machine's business, so the client may read them from the environment.
-                client: httpx2.Client = library.Client(headers=headers, limits=library.Limits(max_connections=CONNECTIONS_MAX))
-                self._client = client
-            return self._client
 
 
 def _batches(sent: Mapping[int, str]) -> Iterator[list[int]]:

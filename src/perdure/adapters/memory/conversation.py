@@ -45,8 +45,8 @@ class MemoryConversation:
         if held is not None:
             self._put(replace(held, last_text=None))
 
-    def configure(self, address: Address, *, profile: str | None, casual: bool, private: bool) -> None:
-        self._put(replace(self._state(address), profile=profile, casual=casual, private=private))
+    def configure(self, address: Address, *, profile: str | None, casual: bool, private: bool, shared: bool) -> None:
+        self._put(replace(self._state(address), profile=profile, casual=casual, private=private, shared=shared))
 
     def note_rolling(self, address: Address, *, tried_at: datetime, done_at: datetime | None, error: Failure | None) -> None:
         held = self._state(address)

@@ -13,6 +13,7 @@ from perdure.adapters.forking import watch_forks
 from perdure.adapters.memory.conversation import MemoryConversation
 from perdure.adapters.memory.held import OwnerRows
 from perdure.adapters.memory.index import MemoryIndex
+from perdure.adapters.memory.oversight import MemoryOversight
 from perdure.adapters.memory.records import MemoryRecords
 from perdure.adapters.memory.series import MemorySeries
 from perdure.adapters.memory.state import MemoryState
@@ -35,18 +36,20 @@ from perdure.domain.jobs import (
 )
 from perdure.domain.journal import Attribution, Operation
 from perdure.domain.messages import CallState, Cursor, Message, MessageQuery, Session, bounds
+from perdure.domain.models import Usage
 from perdure.domain.reports import Finding, StoreDescription, StoreFile
 from perdure.domain.scope import Address, MessageId, Owner, SessionId, ToolCallId
 from perdure.domain.tally import Tally
 from perdure.domain.times import from_us
 from perdure.ports import rows
 from perdure.ports.index import INDEX_JOB, IndexHead, head_row, index_job
+from perdure.ports.oversight import to_usage, usage_sum
 from perdure.ports.rewriting import rewritten
 from perdure.ports.rows import TABLES, AnyRow
 from perdure.ports.store import Features, Row, Tx, View
 
 T = TypeVar("T")
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 MAX_INTEGER = 2**63 - 1
 
 
@@ -78,6 +81,10 @@ class MemoryTx:
     @property
     def records(self) -> MemoryRecords:
         return MemoryRecords(self._held, self._owner)
+
+    @property
+    def oversight(self) -> MemoryOversight:
+        return MemoryOversight(self._held, self._owner)
 
     # -- the log
 
@@ -295,6 +302,14 @@ class MemoryStore:
             dead.sort(key=lambda job: (job.owner.space, job.owner.user, job.kind, job.key))
             dead.sort(key=lambda job: job.updated_at, reverse=True)
             return dead[:limit]
+
+    def usage(self) -> list[Usage]:
+        with self._open():
+            totals: dict[AnyRow, AnyRow] = {}
+            for row in (row for held in self._owners.values() for row in held.of("usage")):
+                name = row[2:4]
+                totals[name] = usage_sum(totals[name], row) if name in totals else row
+            return [to_usage(totals[name]) for name in sorted(totals)]
 
     def remove_done(self, *, before: datetime) -> int:
         return sum(self.write(owner, lambda tx: tx.remove_jobs(done_before=before)) for owner in list(self._owners))

@@ -64,6 +64,8 @@ def in_our_words(error: psycopg.Error) -> PerdureError:
         return Unavailable(
             f"PostgreSQL did not answer within {error.seconds:.1f} s; check the network and its load, then try again"
         )
+    if isinstance(error, AnswerLost):
+        return Unavailable("PostgreSQL was lost while it committed; what was written may be there or not; look, then repeat it")
     if isinstance(error, psycopg_pool.PoolTimeout):
         return Unavailable(f"no connection to PostgreSQL could be had in time; {GONE}")
     if isinstance(error, psycopg_pool.PoolClosed):
@@ -82,11 +84,17 @@ class DeadlineExceeded(psycopg.OperationalError):
         self.seconds = seconds
 
 
+class AnswerLost(psycopg.OperationalError):
+    """The connection broke during a commit that must not be repeated: whether it happened is unknown."""
+
+
 class DeadlineConnection(psycopg.Connection[tuple[object, ...]]):
     """A connection whose every wait ends at `until`: no server-side setting helps when the network swallows packets."""
 
     until: float | None = None
     allowed_s: float = 0.0
+    once: bool = False
+    """The transaction in hand must not be run again if its commit may have happened."""
 
     def allow(self, seconds: float) -> None:
         self.allowed_s = seconds

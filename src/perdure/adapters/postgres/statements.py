@@ -7,6 +7,7 @@ from typing import Any
 
 from psycopg import Cursor, sql
 
+from perdure.adapters.postgres.connections import DeadlineConnection
 from perdure.adapters.sqlfiles import queries
 from perdure.ports.rows import TABLES, AnyRow
 
@@ -49,6 +50,10 @@ class PostgresStatements:
 
     def array(self, values: Sequence[str]) -> list[str]:
         return list(values)
+
+    def once(self) -> None:
+        if isinstance(self._cursor.connection, DeadlineConnection):
+            self._cursor.connection.once = True
 
     def locked(self, name: str) -> str:
         return f"{name}_locked" if self._writing else name

@@ -19,17 +19,20 @@ from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
 from perdure.adapters.forking import immortalise, watch_forks
 from perdure.adapters.postgres import migrating
-from perdure.adapters.postgres.connections import DeadlineConnection, DeadlineExceeded, translated
+from perdure.adapters.postgres.connections import AnswerLost, DeadlineConnection, DeadlineExceeded, translated
 from perdure.adapters.postgres.statements import SQL, PostgresStatements
 from perdure.adapters.sqlfiles import migrations, refuse_newer
 from perdure.adapters.sqlfiles import schema as schema_sql
 from perdure.adapters.sqltx import SqlTx
 from perdure.domain.errors import Conflict, Unavailable
 from perdure.domain.jobs import Claim, Job, QueueReport, claimed
+from perdure.domain.models import Usage
 from perdure.domain.reports import Finding, StoreDescription, StoreFile
 from perdure.domain.scope import Owner
 from perdure.domain.times import to_us
 from perdure.ports import rows
+from perdure.ports.index import INDEX_SINCE
+from perdure.ports.oversight import to_usage
 from perdure.ports.store import Features, Row, Tx, View
 
 # The pool reports every lost connection. Whoever configures logging gets that; others are not to be disturbed.
@@ -46,8 +49,8 @@ READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 
 def _again(error: Exception) -> bool:
-    """Whether running the same work once more can succeed. It may: every write carries its own ids."""
-    if isinstance(error, DeadlineExceeded | PoolTimeout | PoolClosed):
+    """Whether running the same work once more can succeed. It may: a write carries its own ids, or says that it has none."""
+    if isinstance(error, DeadlineExceeded | AnswerLost | PoolTimeout | PoolClosed):
         return False
     rivals = (errors.UniqueViolation, errors.ForeignKeyViolation, errors.SerializationFailure, errors.DeadlockDetected)
     lost = isinstance(error, psycopg.OperationalError) and error.sqlstate in (None, "57P01", "57P02", "08006", "08003")
@@ -178,17 +181,26 @@ class PostgresStore:
     def _transact_once(self, begin: str, owner: Owner | None, work: Callable[[Cursor[Any]], T], seconds: float) -> T:
         with self._pool.connection(timeout=seconds) as connection, connection.cursor() as cursor:
             connection.allow(seconds)
+            connection.once = False
             try:
                 with connection.pipeline():
                     cursor.execute(begin.encode())
                     cursor.execute(*_whose(owner))
                 result = work(cursor)
-                cursor.execute("COMMIT")
+                self._commit(connection, cursor)
                 return result
             except BaseException:
                 if not connection.closed:
                     connection.rollback()
                 raise
+
+    def _commit(self, connection: DeadlineConnection, cursor: Cursor[Any]) -> None:
+        try:
+            cursor.execute("COMMIT")
+        except psycopg.OperationalError as error:
+            if connection.once and not isinstance(error, DeadlineExceeded):
+                raise AnswerLost("commit") from error
+            raise
 
     # -- jobs of all owners
 
@@ -210,6 +222,12 @@ class PostgresStore:
     def list_dead(self, *, limit: int) -> list[Job]:
         def work(cursor: Cursor[Any]) -> list[Job]:
             return [rows.to_job(row) for row in cursor.execute(SQL["list_dead"], (limit,)).fetchall()]
+
+        return self._transact(READ, None, work)
+
+    def usage(self) -> list[Usage]:
+        def work(cursor: Cursor[Any]) -> list[Usage]:
+            return [to_usage(row) for row in cursor.execute(SQL["total_usage"]).fetchall()]
 
         return self._transact(READ, None, work)
 
@@ -281,7 +299,7 @@ class PostgresStore:
                 counts[table] += len(page)
         for migration in self._known[schema_version:]:
             migrating.apply(cursor, migration)
-        if schema_version == len(self._known) and "index_heads" not in counts:
+        if schema_version >= INDEX_SINCE and "index_heads" not in counts:
             cursor.execute(SQL["seed_index_heads"])
             cursor.execute(SQL["seed_index_jobs"])
         return counts

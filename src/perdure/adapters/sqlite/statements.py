@@ -50,6 +50,9 @@ class SqliteStatements:
     def array(self, values: Sequence[str]) -> str:
         return json.dumps(values, ensure_ascii=False)
 
+    def once(self) -> None:
+        """Nothing is run again here but what was rolled back."""
+
     def locked(self, name: str) -> str:
         # A writing transaction has the whole file to itself.
         return name

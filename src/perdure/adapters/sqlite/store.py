@@ -21,10 +21,13 @@ from perdure.adapters.sqlite.statements import SQL, SqliteStatements
 from perdure.adapters.sqltx import SqlTx
 from perdure.domain.errors import Conflict, InvalidInput, PerdureError, Unavailable
 from perdure.domain.jobs import Claim, Job, QueueReport, claimed
+from perdure.domain.models import Usage
 from perdure.domain.reports import Finding, StoreDescription, StoreFile
 from perdure.domain.scope import Owner
 from perdure.domain.times import to_us
 from perdure.ports import rows
+from perdure.ports.index import INDEX_SINCE
+from perdure.ports.oversight import to_usage
 from perdure.ports.store import Features, Row, Tx, View
 
 T = TypeVar("T")
@@ -175,6 +178,10 @@ class SqliteStore:
         with translated(), self._connections.reader() as connection:
             return [rows.to_job(row) for row in connection.execute(SQL["list_dead"], (limit,)).fetchall()]
 
+    def usage(self) -> list[Usage]:
+        with translated(), self._connections.reader() as connection:
+            return [to_usage(row) for row in connection.execute(SQL["total_usage"]).fetchall()]
+
     def remove_done(self, *, before: datetime) -> int:
         def work(connection: apsw.Connection) -> int:
             connection.execute(SQL["remove_done"], (to_us(before),))
@@ -238,7 +245,7 @@ class SqliteStore:
                 counts[table] += 1
         for migration in self._known[schema_version:]:
             migrating.apply(connection, migration)
-        if same and "index_heads" not in counts:
+        if schema_version >= INDEX_SINCE and "index_heads" not in counts:
             connection.execute(SQL["seed_index_heads"])
             connection.execute(SQL["seed_index_jobs"])
         return counts

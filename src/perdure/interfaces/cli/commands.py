@@ -31,6 +31,7 @@ from perdure.interfaces.cli import state as state_commands
 from perdure.interfaces.cli import todo as todo_commands
 from perdure.interfaces.cli.asking import instant
 from perdure.interfaces.cli.forget import forget
+from perdure.interfaces.cli.model_lines import usage_lines
 from perdure.interfaces.cli.output import Output, safe
 from perdure.interfaces.errors import DEGRADED, INTERRUPTED, as_json, exit_code
 
@@ -347,6 +348,8 @@ def doctor(ctx: typer.Context) -> None:
         f"round trip: a message, its job and its counts in {report.round_trip_ms:.1f} ms",
         f"jobs: {queue.ready} ready, {queue.running} running, {queue.done} done, {queue.dead} dead",
         "versions: " + ", ".join(f"{name} {number}" for name, number in report.versions.items()),
+        f"model: {safe(report.model) or 'none; the rules do its work'}",
+        *(f"model calls for {line}" for line in usage_lines(report.models)),
         *(f"[yellow]degraded:[/yellow] {safe(one)}" for one in report.degraded),
         *(f"dead job: {safe(job.owner.user)} {safe(job.kind)}: {safe(job.last_error)}" for job in report.dead_jobs),
         *(["healthy"] if report.healthy else []),
@@ -399,7 +402,7 @@ def _fields(report: Any) -> dict[str, Any]:
 
 
 def _without_password(setting: settings_module.Setting) -> settings_module.Setting:
-    if setting.name != "url":
+    if setting.name not in ("url", "model", "embedder"):
         return settings_module.Setting(setting.name, setting.shown, setting.source)
     shown = re.sub(r"(://[^/@:]*:).*@", r"\1***@", str(setting.value))
     shown = re.sub(r"(password=)[^&\s]*", r"\1***", shown)

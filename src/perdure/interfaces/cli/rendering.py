@@ -171,8 +171,8 @@ def hit(message: Message, words: Sequence[str], width: int) -> Iterator[Text]:
 def agent_state_lines(found: AgentState) -> Iterator[Text]:
     """Counters and diagnostics of an address; the first line is what can be configured."""
     profile = "as the settings say" if found.profile is None else found.profile
-    casual, private = ("yes" if one else "no" for one in (found.casual, found.private))
-    yield Text(f"profile: {profile}; casual: {casual}; private: {private}")
+    casual, private, shared = ("yes" if one else "no" for one in (found.casual, found.private, found.shared))
+    yield Text(f"profile: {profile}; casual: {casual}; private: {private}; shared: {shared}")
     yield Text(f"turns: {found.turns}; the last: {_when(found.last_at)}")
     if found.last_text is not None:
         yield Text(f"last words of the user: {one_line(found.last_text)}")

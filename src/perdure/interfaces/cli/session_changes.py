@@ -119,15 +119,18 @@ def configure(
     private: Annotated[
         bool | None, typer.Option("--private/--no-private", help="What is learned here is for this agent alone.")
     ] = None,
+    shared: Annotated[
+        bool | None, typer.Option("--shared/--no-shared", help="Others talk here, too: what is learned here stays here.")
+    ] = None,
 ) -> None:
     """Choose which layers the address keeps, and who may know what is learned there.
 
     Example: perdure session configure --user ana --channel discord:42 --profile channel_bot --casual
     """
-    if profile is None and casual is None and private is None:
-        raise InvalidInput("nothing to change; give `--profile`, `--casual` or `--private`")
+    if profile is None and casual is None and private is None and shared is None:
+        raise InvalidInput("nothing to change; give `--profile`, `--casual`, `--private` or `--shared`")
     with ctx.obj.memory() as memory:
-        found = memory.conversation.configure(profile=profile, casual=casual, private=private)
+        found = memory.conversation.configure(profile=profile, casual=casual, private=private, shared=shared)
     ctx.obj.out.value(found, list(agent_state_lines(found))[:1])
 
 

@@ -17,6 +17,7 @@ from perdure.testing.contract.index_whole import IndexWholeContract
 from perdure.testing.contract.jobs import JobContract
 from perdure.testing.contract.journal import JournalContract
 from perdure.testing.contract.log import LogContract
+from perdure.testing.contract.oversight import OversightContract
 from perdure.testing.contract.records import RecordContract
 from perdure.testing.contract.series import SeriesContract
 from perdure.testing.contract.state import StateContract
@@ -38,6 +39,7 @@ class StoreContract(
     RecordContract,
     IndexContract,
     IndexWholeContract,
+    OversightContract,
     WholeStoreContract,
 ):
     """Everything a store promises."""

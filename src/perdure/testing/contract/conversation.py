@@ -82,18 +82,18 @@ class ConversationContract:
     def test_each_writer_changes_its_own_columns_only(self, store: Store) -> None:
         lease = TurnLease("me", LATER)
         failure = Failure("timeout", "after 5 s: ü")
-        store.write(ANA, lambda tx: tx.conversation.configure(HERE, profile="complete", casual=True, private=True))
-        assert state_of(store) == AgentState(HERE, profile="complete", casual=True, private=True)
+        store.write(ANA, lambda tx: tx.conversation.configure(HERE, profile="complete", casual=True, private=True, shared=True))
+        assert state_of(store) == AgentState(HERE, profile="complete", casual=True, private=True, shared=True)
         store.write(ANA, lambda tx: tx.conversation.put_turn(HERE, lease))
         store.write(ANA, lambda tx: tx.conversation.note_rolling(HERE, tried_at=NOW, done_at=NOW, error=None))
         store.write(ANA, lambda tx: tx.conversation.note_rolling(HERE, tried_at=LATER, done_at=None, error=failure))
         store.write(ANA, lambda tx: tx.conversation.note_curated(HERE, at=NOW, memories=4))
         count(store, 3, text="hello")
-        expected = AgentState(HERE, 3, NOW, "hello", "complete", True, True, LATER, NOW, failure, NOW, 4)
+        expected = AgentState(HERE, 3, NOW, "hello", "complete", True, True, LATER, NOW, failure, NOW, 4, True)
         assert state_of(store) == expected
         assert store.write(ANA, lambda tx: tx.conversation.lock_turn(HERE)) == lease
         store.write(ANA, lambda tx: tx.conversation.put_turn(HERE, None))
-        store.write(ANA, lambda tx: tx.conversation.configure(HERE, profile=None, casual=False, private=False))
+        store.write(ANA, lambda tx: tx.conversation.configure(HERE, profile=None, casual=False, private=False, shared=False))
         store.write(ANA, lambda tx: tx.conversation.note_rolling(HERE, tried_at=LATER, done_at=LATER, error=None))
         assert state_of(store) == AgentState(HERE, 3, NOW, "hello", None, False, False, LATER, LATER, None, NOW, 4)
         assert state_of(store, THERE) is None

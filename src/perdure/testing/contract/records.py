@@ -13,7 +13,7 @@ import pytest
 from perdure.domain.errors import Conflict
 from perdure.domain.journal import Attribution, Operation
 from perdure.domain.messages import MessageQuery, ToolCall
-from perdure.domain.records import TERM_BYTES_MAX, Record, RecordKind, RecordQuery, Term
+from perdure.domain.records import RECORD_KINDS, TERM_BYTES_MAX, Record, RecordKind, RecordQuery, Term
 from perdure.domain.scope import MessageId, Owner, ToolCallId
 from perdure.domain.state import Revision
 from perdure.ports.rows import TABLES
@@ -111,7 +111,7 @@ class RecordContract:
         assert (len(journal(store)), find(store, "k") is not None) == (1, True)
 
     def test_kinds_do_not_see_each_other(self, store: Store) -> None:
-        for kind in ("memory", "statement", "entity", "todo", "task", "suggestion", "rejection", "instruction"):
+        for kind in RECORD_KINDS:
             put(store, "k", {"kind": kind}, [("color", "red")], kind=kind)
         assert store.read(ANA, lambda view: view.records.find("todo", "k")).body == {"kind": "todo"}  # type: ignore[union-attr]
         assert store.read(ANA, lambda view: view.records.count("todo", ("color", "red"))) == 1

@@ -35,7 +35,7 @@ ON CONFLICT (space, user_id, agent, channel) DO UPDATE SET
         THEN agent_states.last_at_us ELSE excluded.last_at_us END;
 
 -- name: configure_agent
-UPDATE agent_states SET profile = %s, casual = %s, private = %s
+UPDATE agent_states SET profile = %s, casual = %s, private = %s, shared = %s
 WHERE space = %s AND user_id = %s AND agent = %s AND channel = %s;
 
 -- name: note_rolling

@@ -31,7 +31,7 @@ ON CONFLICT (space, user_id, agent, channel) DO UPDATE SET
         THEN agent_states.last_at_us ELSE excluded.last_at_us END;
 
 -- name: configure_agent
-UPDATE agent_states SET profile = ?, casual = ?, private = ?
+UPDATE agent_states SET profile = ?, casual = ?, private = ?, shared = ?
 WHERE space = ? AND user_id = ? AND agent = ? AND channel = ?;
 
 -- name: note_rolling

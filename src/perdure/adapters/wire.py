@@ -1,0 +1,228 @@
+"""The wire to a model's server: one question as JSON, one answer as JSON, within a deadline. Needs the extra `models`.
+
+What the question and the answer mean is left to the embedders and chat models that use it. What can go wrong on the way is
+in `wire_failures.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from perdure.adapters.wire_failures import Passing, check_status, http_library, late, translated, unreadable
+from perdure.domain.errors import InvalidInput, PerdureError, Unavailable
+
+if TYPE_CHECKING:
+    import httpx2
+
+    from perdure.domain.text import Json
+
+RETRIES_MAX = 2
+PAUSE_S = 0.25
+"""The first pause is at most this long, the next twice that; chance spreads them, so that clients do not come in step."""
+CONNECT_S = 5.0
+ERROR_BYTES_MAX = 65_536
+"""Of an answer that says no, so much is read for the codes in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """Where a server is, what its messages are called by, and its bounds. The key goes into a header and is shown nowhere."""
+
+    what: str
+    """`embedder` or `model`."""
+    url: str
+    api_key: str = field(default="", repr=False)
+    reply_bytes_max: int = 4 * 1024 * 1024
+    calls_max: int = 4
+    """Questions under way at once; the others wait, and their waiting counts."""
+
+    @property
+    def who(self) -> str:
+        return f"the {self.what} at {self.url}"
+
+
+def check_address(what: str, base_url: str, model: str, api_key: str) -> None:
+    """`InvalidInput` unless such a server can be asked. Neither is quoted: what stands before an @ is a password."""
+    scheme, _, rest = base_url.partition("://")
+    host = rest.partition("/")[0]
+    wrong = not host or not base_url.isprintable() or any(char in base_url for char in "@?# ")
+    if scheme not in ("http", "https") or wrong:
+        raise InvalidInput(
+            f"the {what}'s URL must be `http://HOST[:PORT]` or `https://…`, without a name, a password, a `?` or a `#`"
+        )
+    if not model or not model.isprintable():
+        raise InvalidInput(f"the {what}'s model must have a name, such as `nomic-embed-text` or `qwen2.5:7b`")
+    if not (api_key.isascii() and api_key.isprintable()) or " " in api_key:
+        raise InvalidInput(f"the {what}'s API key has characters that no header can carry; copy it again")
+
+
+class Wire:
+    """Asks one server. Safe to share between threads; after a fork, the child connects anew."""
+
+    def __init__(self, peer: Peer, *, pause: Callable[[float], None] = time.sleep) -> None:
+        self._peer = peer
+        self._pause = pause
+        self._lock = threading.Lock()
+        self._client: httpx2.Client | None = None
+        self._waiting: set[_Exchange] = set()
+        self._start_afresh()
+
+    def __repr__(self) -> str:
+        return f"Wire({self._peer.url!r})"
+
+    def ask(self, question: Mapping[str, Json], *, until: float, deadline_s: float) -> object:
+        """The server's answer, parsed. Tries again where that can help, as long as the deadline (`until`) allows.
+
+        `Late` when it has passed; `Passing` or another `Unavailable` when the exchange failed; `Refused` when the server says
+        that it will not.
+        """
+        body = json.dumps(question).encode()
+        for retry in range(RETRIES_MAX):
+            try:
+                return self._exchange(body, until, deadline_s)
+            except Passing as error:
+                wait_s = PAUSE_S * 2**retry * random.random() if error.after_s is None else error.after_s
+                if time.monotonic() + wait_s >= until:
+                    raise
+            self._pause(wait_s)
+        return self._exchange(body, until, deadline_s)
+
+    def close(self) -> None:
+        """Give the connections back; whoever waits for an answer is told. It can be used again: it connects anew."""
+        with self._lock:
+            client, self._client = self._client, None
+            waiting = list(self._waiting)
+        for one in waiting:
+            one.break_off(Unavailable(f"{self._peer.who} was closed before it had answered"))
+        if client is not None:
+            client.close()
+
+    def _exchange(self, body: bytes, until: float, deadline_s: float) -> object:
+        """One question and its answer, in a thread that is left behind at the deadline.
+
+        The client's timeouts count from byte to byte, and finding a host's address has none: a server that drips its
+        headers would hold us for ever. The thread gives its place back when it ends, so no more than `calls_max` are left.
+        """
+        slots = self._own_slots()
+        if not slots.acquire(timeout=max(0.0, until - time.monotonic())):
+            raise late(self._peer.who, deadline_s)
+        if time.monotonic() >= until:
+            slots.release()
+            raise late(self._peer.who, deadline_s)
+        running = _Exchange(lambda: self._post(body, until, deadline_s), slots)
+        with self._lock:
+            self._waiting.add(running)
+        try:
+            running.start()
+            if not running.ended.wait(max(0.0, until - time.monotonic())):
+                raise late(self._peer.who, deadline_s)
+            return running.answer()
+        finally:
+            with self._lock:
+                self._waiting.discard(running)
+
+    def _post(self, body: bytes, until: float, deadline_s: float) -> object:
+        who, client, left_s = self._peer.who, self._connected(), max(0.001, until - time.monotonic())
+        timeout = http_library().Timeout(left_s, connect=min(CONNECT_S, left_s))
+
+        def read(reply: httpx2.Response, bytes_max: int) -> bytes:
+            content = bytearray()
+            for part in reply.iter_bytes():
+                content += part
+                if time.monotonic() > until:
+                    raise late(who, deadline_s)
+                if len(content) > bytes_max:
+                    raise unreadable(who, f"it has more than {bytes_max} bytes")
+            return bytes(content)
+
+        def said(reply: httpx2.Response) -> object:
+            try:
+                return _parsed(read(reply, ERROR_BYTES_MAX), who)
+            except PerdureError:
+                return None
+
+        with translated(who), client.stream("POST", self._peer.url, content=body, timeout=timeout) as reply:
+            check_status(reply, who, lambda: said(reply))
+            content = read(reply, self._peer.reply_bytes_max)
+        return _parsed(content, who)
+
+    def _connected(self) -> httpx2.Client:
+        library = http_library()
+        with self._lock:
+            if self._client is None:
+                headers = {"content-type": "application/json"}
+                if self._peer.api_key:
+                    headers["authorization"] = f"Bearer {self._peer.api_key}"
+                # Proxies and certificates are the machine's business, so the client may read them from the environment.
+                # Redirects are not followed: the key and the conversation go to no other host.
+                client: httpx2.Client = library.Client(
+                    headers=headers, limits=library.Limits(max_connections=self._peer.calls_max), follow_redirects=False
+                )
+                self._client = client
+            return self._client
+
+    def _own_slots(self) -> threading.Semaphore:
+        if self._pid != os.getpid():  # a child has neither the parent's threads nor any right to its connections
+            self._lock = threading.Lock()
+            self._start_afresh()
+        return self._slots
+
+    def _start_afresh(self) -> None:
+        self._pid = os.getpid()
+        self._client = None
+        self._waiting = set()
+        self._slots = threading.Semaphore(self._peer.calls_max)
+
+
+class _Exchange:
+    """A call in a thread of its own. Whoever waits for it may stop waiting."""
+
+    def __init__(self, call: Callable[[], object], slots: threading.Semaphore) -> None:
+        self.ended = threading.Event()
+        self._call = call
+        self._slots = slots
+        self._value: object = None
+        self._error: BaseException | None = None
+
+    def start(self) -> None:
+        try:
+            threading.Thread(target=self._run, name="perdure-model", daemon=True).start()
+        except RuntimeError as error:
+            self._slots.release()
+            raise Unavailable("no thread is left to ask a model in; try again") from error
+
+    def break_off(self, error: Unavailable) -> None:
+        if not self.ended.is_set():
+            self._error = error
+            self.ended.set()
+
+    def answer(self) -> object:
+        if self._error is not None:
+            raise self._error
+        return self._value
+
+    def _run(self) -> None:
+        try:
+            self._value = self._call()
+        except BaseException as error:  # noqa: BLE001 - raised again where the answer is waited for
+            self._error = self._error or error
+        finally:
+            self._slots.release()
+            self.ended.set()
+
+
+def _parsed(content: bytes, who: str) -> object:
+    try:
+        answer: object = json.loads(content)
+        return answer
+    except (ValueError, RecursionError):
+        pass
+    # Outside: the parser's error carries the whole answer with it.
+    raise unreadable(who, "it is no JSON")

@@ -1,0 +1,243 @@
+"""What of a tool's result is worth keeping, by rules; and what it looks like: plain JSON, a preview, a series, a secret."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from enum import Enum
+from uuid import UUID
+
+from perdure.domain.errors import InvalidInput
+from perdure.domain.oversight import NEVER_SAVED, SeriesOffer
+from perdure.domain.series import SUFFIX
+from perdure.domain.spans import Span
+from perdure.domain.text import Json, compact_json
+from perdure.engine.bearing import name_words
+from perdure.engine.hygiene import holds_secret
+from perdure.engine.instants import instant_us
+
+PREVIEW_CHARS = 500
+DEPTH_MAX = 40
+KEY_WORDS_MAX = 8
+SECRET_TEXT_MAX = 1_000_000
+"""So much of a result is searched for secrets; a longer one is searched at its beginning."""
+ENTRIES_MIN = 2
+TIMES_FROM_US, TIMES_TO_US = 0, 4_102_444_800_000_000
+"""From 1970 to 2100: numbers outside are no times of things that happened."""
+
+_VERBS = frozenset(
+    [
+        "get", "fetch", "list", "load", "read", "query", "search", "find", "show", "retrieve", "lookup", "pull", "download",
+        "return", "all", "my", "the",
+    ]
+)  # fmt: skip
+_LASTING = frozenset(
+    [
+        "profile", "profiles", "preference", "preferences", "settings", "setting", "config", "configuration", "contact",
+        "contacts", "people", "person", "member", "members", "team", "friend", "friends", "follower", "followers",
+        "athletes", "givers", "favorite", "favorites", "favourites", "bookmarks", "playlist", "playlists", "address",
+        "addresses", "account", "accounts", "calendar", "schedule", "routine", "habits", "goals", "goal", "zones",
+        "inventory", "catalog", "catalogue", "roster", "customers", "clients", "suppliers", "vendors", "devices",
+        "subscriptions", "allergies", "medications", "rules", "policy",
+    ]
+)  # fmt: skip
+"""Words in the name of a tool that say that its result holds for longer than one question."""
+_SAVE = re.compile(
+    r"\b(?:save|remember|store|keep|memori[sz]e|note down|merke?n?|speicher\w*|enregistr\w*|retiens|guarda\w*|recuerda\w*)\b"
+    r"(?P<what>(?:\s+(?!to\b|in\b|into\b|for\b|as\b|under\b|im\b|in\b|dans\b|en\b)[\w'-]+){0,6})"
+    r"(?:\s+(?:as|under)\s+[\"'`]?(?P<key>\w[\w.-]{1,60}))?",
+    re.IGNORECASE,
+)
+_IDS = re.compile(r"(?:.*[_-])?(?:id|uuid|guid|key|number|no|hash|slug)$|.*(?:Id|ID|Uuid|Key)$", re.IGNORECASE)
+_TIMES = re.compile(
+    r"(?:.*[_-])?(?:timestamp|time|date|datetime|at|ts|when|day|created|updated|started|posted|sent|received|on)$"
+    r"|.*(?:At|Date|Time|Timestamp|On)$",
+    re.IGNORECASE,
+)
+_SECRET_NAMES = re.compile(
+    r"(?:^|[_.-])(?:password|passwd|passphrase|secret|api[_-]?key|apikey|access[_-]?token|refresh[_-]?token|auth[_-]?token"
+    r"|private[_-]?key|client[_-]?secret|authorization|credentials?|session[_-]?token|bearer)(?:$|[_.-])",
+    re.IGNORECASE,
+)
+_FILLER = frozenset(
+    [
+        "the", "a", "an", "my", "our", "this", "that", "these", "those", "it", "them", "all", "result", "results", "list", "of",
+        "and", "data", "please",
+    ]
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether a result is worth keeping, under which key, and why."""
+
+    save: bool
+    key: str
+    reason: str
+
+
+def plain(value: object, depth: int = 0) -> Json:
+    """Whatever a tool returned as JSON: dates as ISO 8601, bytes as base64, objects by their fields (B-24)."""
+    if depth > DEPTH_MAX:
+        raise InvalidInput(f"`result` is nested more than {DEPTH_MAX} deep; keep a part of it")
+    if value is None or isinstance(value, bool | str):
+        return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+    if isinstance(value, int):
+        return int(value) if abs(value) < 2**63 else str(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(plain(name, depth + 1)): plain(one, depth + 1) for name, one in value.items()}
+    if isinstance(value, Sequence | set | frozenset) and not isinstance(value, bytes | bytearray | memoryview):
+        items = sorted(value, key=str) if isinstance(value, set | frozenset) else value
+        return [plain(one, depth + 1) for one in items]
+    return _special(value, depth)
+
+
+def _special(value: object, depth: int) -> Json:
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if isinstance(value, bytes | bytearray | memoryview):
+        return base64.b64encode(bytes(value)).decode()
+    if isinstance(value, Enum):
+        return plain(value.value, depth + 1)
+    if isinstance(value, Decimal | UUID) or hasattr(value, "__fspath__"):
+        return str(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {one.name: plain(getattr(value, one.name), depth + 1) for one in dataclasses.fields(value)}
+    dump = getattr(value, "model_dump", None) or getattr(value, "_asdict", None)
+    if callable(dump):
+        return plain(dump(), depth + 1)
+    raise InvalidInput(f"`result` holds a `{type(value).__name__}`, which is no data; return lists, dicts, texts and numbers")
+
+
+def preview_of(value: Json) -> str:
+    """The first characters of the JSON; dots only if there is more."""
+    text = compact_json(value)
+    return text if len(text) <= PREVIEW_CHARS else text[:PREVIEW_CHARS] + "..."
+
+
+def refused_tool(tool: str, allow: Sequence[str] | None, deny: Sequence[str]) -> str | None:
+    """Why nothing of this tool is kept; None if something may be."""
+    if tool in NEVER_SAVED or tool in deny:
+        return f"`{tool}` is on the list of tools whose results are never kept"
+    if allow is not None and tool not in allow:
+        return f"`{tool}` is not on the list of tools whose results may be kept"
+    return None
+
+
+def secret_in(value: Json) -> str | None:
+    """Why a result must not be kept: where a secret stands in it; None if none is seen."""
+    waiting: list[tuple[str, Json]] = [("the result", value)]
+    seen = 0
+    while waiting:
+        where, one = waiting.pop()
+        if isinstance(one, dict):
+            for name, inner in one.items():
+                if _SECRET_NAMES.search(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)) and isinstance(inner, str) and inner:
+                    return f"the field `{name[:40]}` looks like a secret"
+                waiting.append((f"the field `{name[:40]}`", inner))
+        elif isinstance(one, list):
+            waiting.extend((where, inner) for inner in one)
+        elif isinstance(one, str) and seen < SECRET_TEXT_MAX:
+            seen += len(one)
+            if holds_secret(one[:SECRET_TEXT_MAX]):
+                return f"{where} looks like a secret"
+    return None
+
+
+def key_of(tool: str) -> str:
+    """The name under which a tool's result is kept: `getUserProfile` gives `user_profile`."""
+    words = [word for word in name_words(tool) if word not in _VERBS] or list(name_words(tool))
+    return "_".join(words[:KEY_WORDS_MAX]) or "result"
+
+
+def verdict(tool: str, value: Json, goal: str) -> Verdict:
+    """What the rules make of a result: kept is what the goal asks to keep, and what holds for longer than one question."""
+    key = key_of(tool)
+    if (why := _says_nothing(value)) is not None:
+        return Verdict(False, key, why)
+    asked = _SAVE.search(goal)
+    if asked:
+        named = asked["key"] or "_".join(word for word in name_words(asked["what"] or "") if word not in _FILLER)
+        return Verdict(True, clean_key(named) or key, "the goal asks to keep it")
+    lasting = next((word for word in name_words(tool) if word in _LASTING), None)
+    if lasting:
+        return Verdict(True, key, f"`{lasting}` in the tool's name: it holds for longer than one question")
+    return Verdict(False, key, "nothing says that it will be needed again")
+
+
+def clean_key(name: str) -> str:
+    """A key made of what a goal or a model calls it; empty if nothing is left of it."""
+    words = re.findall(r"[^\W_]+", name.lower())
+    return "_".join(words[:KEY_WORDS_MAX])[:100]
+
+
+def _says_nothing(value: Json) -> str | None:
+    if value is None or value == "" or value == [] or value == {}:
+        return "the result is empty"
+    if isinstance(value, bool | int | float):
+        return "a single number says nothing without its question"
+    if isinstance(value, dict) and (value.get("success") is False or value.get("ok") is False or value.get("error")):
+        return "the tool says that it failed"
+    return None
+
+
+def entries_in(value: Json) -> list[dict[str, Json]] | None:
+    """The list of objects that a result is, or has as its only list; None if there is none."""
+    if isinstance(value, dict):
+        lists = [one for one in value.values() if isinstance(one, list) and one]
+        value = lists[0] if len(lists) == 1 else None
+    if not isinstance(value, list) or len(value) < ENTRIES_MIN:
+        return None
+    rows = [one for one in value if isinstance(one, dict)]
+    return rows if len(rows) == len(value) else None
+
+
+def as_series(tool: str, value: Json) -> SeriesOffer | None:
+    """How a result would be merged as a series, if its entries have ids and times; None if they have not."""
+    rows = entries_in(value)
+    if rows is None:
+        return None
+    fields = [name for name in rows[0] if all(name in row for row in rows)]
+    timed = {name: times for name in fields if _TIMES.match(name) and (times := _times(rows, name)) is not None}
+    if not timed:
+        return None
+    time_field = next(iter(timed))
+    key, template = _ids(rows, [name for name in fields if name not in timed])
+    if key is None and template is None:
+        return None
+    window = Span(min(timed[time_field]), max(timed[time_field]) + 1)
+    return SeriesOffer(key_of(tool).removesuffix(SUFFIX), key or "id", time_field, len(rows), window, template)
+
+
+def _times(rows: Sequence[Mapping[str, Json]], name: str) -> list[int] | None:
+    try:
+        found = [instant_us(row[name], UTC, name) for row in rows]
+    except InvalidInput:
+        return None
+    return found if all(TIMES_FROM_US <= one <= TIMES_TO_US for one in found) else None
+
+
+def _ids(rows: Sequence[Mapping[str, Json]], fields: Sequence[str]) -> tuple[str | None, str | None]:
+    """The field that tells the entries apart, or a template of several that do together."""
+    simple = [name for name in fields if _IDS.match(name) and all(_is_id(row[name]) for row in rows)]
+    # `id` itself first, then the shortest name: `kudos_id` before `parent_kudos_id`.
+    for name in sorted(simple, key=lambda one: (one.lower() not in ("id", "uuid"), len(one))):
+        if len({str(row[name]) for row in rows}) == len(rows):
+            return name, None
+    if len(simple) >= 2 and len({tuple(str(row[name]) for name in simple) for row in rows}) == len(rows):
+        return None, "_".join(f"{{{name}}}" for name in simple)
+    return None, None
+
+
+def _is_id(value: Json) -> bool:
+    return isinstance(value, str | int) and not isinstance(value, bool) and value != ""

@@ -1,0 +1,375 @@
+"""Rules for questions: dates as people write them, months, quarters, seasons, weekdays and weekends, and stretches of dates.
+
+Part of the grammar of `timerules`, which reads the dates that leave no doubt in messages too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import date, timedelta
+
+from perdure.engine.calendars import (
+    Moment,
+    Stretch,
+    calendar_unit,
+    days_from,
+    midnight,
+    month_start,
+    week_of,
+    year_for,
+)
+from perdure.engine.timegrammar import (
+    BACK,
+    FULL_WEEKDAY,
+    MONTH,
+    NAME_TAIL,
+    NEAR_STARTS,
+    ON,
+    ORDINAL,
+    THIS,
+    WEEKDAY,
+    YEAR,
+    Rule,
+    asked,
+    compiled,
+    ordinal,
+    way,
+)
+from perdure.engine.timetables import DECADES, FRENCH, MONTHS, NUMBERS, ORDINAL_WORDS, SEASONS, SHORT_WEEKDAYS, WEEKDAYS, any_of
+
+_DAY = rf"(?:(?P<dom>\d{{1,2}})(?:st|nd|rd|th|er|\.)?|(?P<word>{any_of(word.replace('-', '[ -]') for word in ORDINAL_WORDS)}))"
+_DAY_2 = r"(?P<dom2>\d{1,2})(?:st|nd|rd|th|er|\.)?"
+_TO = r"(?:\s?(?:-|–)\s?| (?:to|through|thru|until|till|and|bis(?: zum)?|au|al|y|et|und|a|à) )(?:the |dem |den |le |el )?"
+_FROM = r"(?:(?:from|between|vom|von|zwischen|du|entre|del|desde|de) )?(?:the |dem |den |le |el )?"
+_YEAR_2 = r"(?P<year2>(?:19|20)\d\d)"
+_ONES = "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
+_SPOKEN_YEAR = rf"(?P<spoken>(?:two thousand|nineteen|twenty)(?: and)?(?:[ -](?:[a-z]+(?:teen|ty)|{_ONES})){{1,2}})"
+_SHORT = "Mon|Tues?|Weds?|Thu(?:rs?)?|Fri|Sat|Sun"
+
+
+def _in_year(make: Callable[[int], Stretch], match: re.Match[str], moment: Moment, month: int, day: int) -> Stretch:
+    """That of the year that is said, or of the one that the tense asks for."""
+    groups = match.groupdict()
+    if groups.get("year"):
+        return make(full_year(groups["year"]))
+    return replace(make(year_for(month, day, moment)), yearly=make)
+
+
+def full_year(digits: str) -> int:
+    """`74` is 1974, `25` is 2025."""
+    digits = digits.lstrip("'’")
+    year = int(digits)
+    return year if len(digits) > 2 else year + (1900 if year >= 70 else 2000)
+
+
+def _date(match: re.Match[str], moment: Moment) -> Stretch:
+    month = MONTHS[match["month"].lower()]
+    day = int(match["dom"]) if match["dom"] else ordinal(match["word"])
+    return _in_year(lambda year: days_from(date(year, month, day)), match, moment, month, day)
+
+
+def _dates(match: re.Match[str], moment: Moment) -> Stretch | None:
+    """`July 13-15`, `from the 13th to the 15th of July`."""
+    month, first, last = MONTHS[match["month"].lower()], int(match["dom"]), int(match["dom2"])
+    if first >= last:
+        return None
+
+    def make(year: int) -> Stretch:
+        return Stretch(midnight(date(year, month, first)), midnight(date(year, month, last) + timedelta(days=1)), "span")
+
+    return _in_year(make, match, moment, month, first)
+
+
+def _month(match: re.Match[str], moment: Moment) -> Stretch:
+    month = MONTHS[match["month"].lower()]
+    found = _in_year(lambda year: calendar_unit("month", date(year, month, 1), 0), match, moment, month, 1)
+    if not match.groupdict().get("year") and moment.tense != 0 and month == moment.today.month:
+        return replace(calendar_unit("month", moment.today, 0), yearly=found.yearly)
+    return found
+
+
+def _numeric(match: re.Match[str], moment: Moment) -> Stretch | None:
+    """`10/31/74`, `31-10-1974`, `2/15`: only where it is certain which is the month."""
+    one, two = int(match["a"]), int(match["b"])
+    if one > 12 or (match["sep"] == "." and two <= 12):
+        one, two = two, one
+    elif two <= 12 and one != two:
+        return None
+    return _in_year(lambda year: days_from(date(year, one, two)), match, moment, one, two)
+
+
+def _year_first(match: re.Match[str], _: Moment) -> Stretch:
+    return days_from(date(int(match["year"]), int(match["m"]), int(match["d"])))
+
+
+def _year_month(match: re.Match[str], _: Moment) -> Stretch:
+    return calendar_unit("month", date(int(match["year"]), int(match["m"]), 1), 0)
+
+
+def _year(match: re.Match[str], _: Moment) -> Stretch | None:
+    words = match.groupdict().get("spoken")
+    year = _spoken(words) if words else int(match["year"])
+    return calendar_unit("year", date(year, 1, 1), 0) if year else None
+
+
+def _spoken(words: str) -> int | None:
+    """`two thousand eighteen`, `twenty nineteen`."""
+    parts = re.split(r"[ -]", words.lower().replace(" and", ""))
+    if parts[:2] == ["two", "thousand"]:
+        return 2000 + sum(NUMBERS.get(part, 0) for part in parts[2:])
+    rest = sum(NUMBERS.get(part, 0) for part in parts[1:])
+    return {"nineteen": 1900, "twenty": 2000}[parts[0]] + rest if 10 <= rest <= 99 else None
+
+
+def _years(match: re.Match[str], _: Moment) -> Stretch | None:
+    first, last = int(match["year"]), int(match["year2"])
+    return Stretch(midnight(date(first, 1, 1)), midnight(date(last + 1, 1, 1)), "span") if first < last else None
+
+
+def _day_of_month(match: re.Match[str], moment: Moment) -> Stretch | None:
+    wanted = int(match["dom"])
+    for step in range(4):
+        start = month_start(moment.today, -step if moment.tense < 0 else step)
+        if wanted <= (month_start(start, 1) - start).days:
+            day = start.replace(day=wanted)
+            if (day <= moment.today) if moment.tense < 0 else (day >= moment.today):
+                return days_from(day)
+    return None
+
+
+def _weekday_of_month(match: re.Match[str], moment: Moment) -> Stretch | None:
+    """`Tuesday the 19th`: the nearest such day the way the tense points."""
+    wanted, dom = WEEKDAYS[match["wd"].lower()], int(match["dom"])
+    for step in range(48):
+        start = month_start(moment.today, -step if moment.tense < 0 else step)
+        if dom <= (month_start(start, 1) - start).days:
+            day = start.replace(day=dom)
+            if day.weekday() == wanted and ((day <= moment.today) if moment.tense < 0 else (day >= moment.today)):
+                return days_from(day)
+    return None
+
+
+def _weekday(match: re.Match[str], moment: Moment) -> Stretch:
+    """Alone, the last one or the next; `this` is that of this week, `next` that of the next; `coming` is the nearest."""
+    wanted, today = WEEKDAYS[match["wd"].lower()], moment.today
+    rel = (match.groupdict().get("rel") or "").lower()
+    this = week_of(today, moment.week_start) + timedelta(days=(wanted - moment.week_start) % 7)
+    sign = way(rel)
+    if rel and sign == 0 and rel not in ("upcoming", "coming"):
+        return days_from(this + timedelta(weeks=1 if this < today and moment.tense > 0 else 0))
+    if sign > 0 and rel not in ("coming", "upcoming", "kommenden", "kommender"):
+        return days_from(this + timedelta(weeks=1))
+    ahead = (wanted - today.weekday()) % 7 or 7
+    back = (sign or moment.tense) < 0
+    return replace(days_from(today + timedelta(days=(ahead - 7 or -7) if back else ahead)), weekday=not rel)
+
+
+def _weekend(match: re.Match[str], moment: Moment) -> Stretch:
+    rel = match.groupdict().get("rel") or ""
+    saturday = moment.today + timedelta(days=5 - moment.today.weekday())
+    back = not rel and moment.tense < 0 and moment.today.weekday() < 5
+    return days_from(saturday + timedelta(weeks=-1 if back else way(rel)), 2)
+
+
+def _yesterday(match: re.Match[str], moment: Moment) -> Stretch | None:
+    """`hier` is yesterday in French and here in German: the words around tell."""
+    around = match.string[max(0, match.start() - 60) : match.start()] + " " + match.string[match.end() : match.end() + 60]
+    if around.strip(" .?!") and not compiled(rf"\b{any_of(FRENCH)}\b").search(around):
+        return None
+    return days_from(moment.today - timedelta(days=1))
+
+
+def _quarter(match: re.Match[str], moment: Moment) -> Stretch | None:
+    groups = match.groupdict()
+    number = int(groups["q"]) if groups["q"] else ordinal(groups["ord"])
+    if not 1 <= number <= 4:
+        return None
+
+    def make(year: int) -> Stretch:
+        return calendar_unit("quarter", date(year, 3 * number, 1), 0)
+
+    if groups.get("year"):
+        return make(full_year(groups["year"].rstrip(" -")))
+    this = make(moment.today.year)
+    late = moment.tense < 0 and this.low > moment.now
+    return replace(make(moment.today.year - 1) if late else this, yearly=make)
+
+
+def _half_year(match: re.Match[str], _: Moment) -> Stretch:
+    first = date(int(match["year"]), 1 if "1" in (match["half"] or "") or "first" in (match["ord"] or "").lower() else 7, 1)
+    return Stretch(midnight(first), midnight(month_start(first, 6)), "span")
+
+
+def _decade(match: re.Match[str], moment: Moment) -> Stretch | None:
+    word = match["decade"].lower()
+    tens = int(word) if word.isdecimal() else DECADES[word]
+    if not match["century"] and match[0].lower().lstrip("'’")[0].isdecimal():
+        return None  # `20s` alone is twenty seconds or an age
+    year = int(match["century"]) * 100 if match["century"] else 1900 if 2000 + 10 * tens > moment.today.year else 2000
+    return Stretch(midnight(date(year + 10 * tens, 1, 1)), midnight(date(year + 10 * tens + 10, 1, 1)), "span")
+
+
+def _season(match: re.Match[str], moment: Moment) -> Stretch:
+    groups = match.groupdict()
+    start_month, rel = SEASONS[match["season"].lower()], groups.get("rel") or ""
+
+    def make(year: int) -> Stretch:
+        start = date(year, start_month, 1)
+        return Stretch(midnight(start), midnight(month_start(start, 3)), "span")
+
+    if groups.get("year"):
+        return make(full_year(groups["year"]))
+    year = moment.today.year - (1 if start_month == 12 and moment.today.month < 3 else 0)
+    this, sign = make(year), way(rel) if rel else moment.tense
+    if rel and sign == 0:
+        return this
+    if sign < 0 and (this.high > moment.now if rel else this.low > moment.now):
+        year -= 1
+    elif sign > 0 and (this.low <= moment.now if rel else this.high <= moment.now):
+        year += 1
+    return replace(make(year), yearly=None if rel else make)
+
+
+_DATE = "that day"
+_STRETCH = "from the first to the end of the last"
+_MONTH_SAYS = "the whole month"
+_YEAR_SAYS = "the whole year"
+_QUARTER_SAYS = "the whole quarter"
+_SEASON_SAYS = "three whole months"
+_WEEKEND_SAYS = "Saturday and Sunday"
+_WEEKDAY_SAYS = "a weekday alone is the last one, or the next one if the words look ahead"
+_ANY_SEASON = rf"(?P<season>{any_of(SEASONS)})"
+_ANY_YEAR = r"(?P<year>(?:19|20)\d\d|['’]\d\d)"
+_SLASHED = r"(?<![\d./-])(?P<a>\d{1,2})(?P<sep>[./-])(?P<b>\d{1,2})(?P=sep)(?P<year>(?:19|20)\d\d|\d\d)(?![./-]?\d)"
+_SHORT_SLASHED = r"(?<![\d./-])(?P<a>\d{1,2})\s?(?P<sep>[/-])\s?(?P<b>\d{1,2})(?![./-]?\d)"
+_NO_DAY = (
+    r"(?!\s+(?:floor|place|row|page|try|attempt|level|day|street|avenue|st\b|ave|birthday|anniversary|time|of\b|grade|version))"
+)
+_CLOSES = r"(?=\s*(?:$|[?!.,;)]))"
+_REST = r"(?=\s*(?:$|[?!,;)]|(?-i:[a-zäöü])))"
+_NEAR = rf"(?P<rel>{THIS}|{BACK}|{ON}|upcoming)"
+_IN = "in during throughout over im en au "
+
+RULES: tuple[Rule, ...] = (
+    asked(MONTHS.keys(), rf"{MONTH}\.?,?[ -]?(?:the )?{_DAY}(?!:|\d)(?:(?:,? |-)(?:of |in )?{_ANY_YEAR})?", _date, _DATE),
+    asked(
+        "# the on am le el vom du del den dem " + " ".join(ORDINAL_WORDS),
+        rf"(?:(?:on|am|vom|den|dem) )?(?:the |le |el |du |del )?{_DAY}(?: day)?(?: of| de|[ /-])?[ ]?{MONTH}\.?"
+        r"(?:(?:,| of| de| del)?[ /-]?(?P<year>(?:19|20)\d\d|(?<=[/-])\d\d))?",
+        _date,
+        _DATE,
+    ),
+    asked(
+        {*MONTHS, "from", "between"},
+        rf"(?:(?:from|between) )?{MONTH}\.? (?P<dom>\d{{1,2}})(?:st|nd|rd|th)?{_TO}{_DAY_2}(?!:)(?:,? {YEAR})?",
+        _dates,
+        _STRETCH,
+    ),
+    asked(
+        "# from between vom von zwischen du entre del desde de the",
+        rf"{_FROM}(?P<dom>\d{{1,2}})(?:st|nd|rd|th|er|\.)?{_TO}{_DAY_2}(?: of| de)? {MONTH}\.?(?:(?:,| de)? {YEAR})?",
+        _dates,
+        _STRETCH,
+    ),
+    asked(MONTHS.keys(), rf"{MONTH}\.?(?:,? (?:of |in |de )?{_ANY_YEAR})", _month, _MONTH_SAYS),
+    asked(
+        _IN, rf"(?:in|during|throughout|im|en|en el mes de|au mois de) {MONTH}(?:,? (?:of |de )?{YEAR})?", _month, _MONTH_SAYS
+    ),
+    asked(MONTHS.keys(), rf"{MONTH}\.?", _month, _MONTH_SAYS, latent=True, tail=NAME_TAIL),
+    asked("#", _SLASHED, _numeric, _DATE),
+    asked("#", r"(?<![\d./-])(?P<year>(?:19|20)\d\d)(?P<sep>/)(?P<m>\d{1,2})/(?P<d>\d{1,2})(?!/?\d)", _year_first, _DATE),
+    asked("#", _SHORT_SLASHED, _numeric, _DATE, latent=True),
+    asked("on am", rf"(?:on|am) {_SHORT_SLASHED}", _numeric, _DATE),
+    asked("#", r"(?<![\d./-])(?P<year>(?:19|20)\d\d)-(?P<m>0[1-9]|1[0-2])(?![\d-])", _year_month, _MONTH_SAYS),
+    asked("#", r"(?<![\d./-])(?P<m>0?[1-9]|1[0-2])/(?P<year>(?:19|20)\d\d)", _year_month, _MONTH_SAYS),
+    asked("#", YEAR, _year, _YEAR_SAYS, latent=True),
+    asked(
+        "in im en of the year",
+        rf"(?:(?:in|im|en|of|during) )?(?:(?:the )?year|jahre?|el año|l['’]année) {YEAR}",
+        _year,
+        _YEAR_SAYS,
+    ),
+    asked("in en of during", rf"(?:in|en|of|during) {YEAR}(?!\s?(?:%|euros?|dollars|people|pieces|units))", _year, _YEAR_SAYS),
+    asked("two nineteen twenty in", rf"(?:in )?{_SPOKEN_YEAR}", _year, _YEAR_SAYS, latent=True),
+    asked(
+        "from between von zwischen entre de desde",
+        rf"(?:from|between|von|zwischen|entre|de|desde) {YEAR}{_TO}{_YEAR_2}",
+        _years,
+        _STRETCH,
+    ),
+    asked("#", rf"{YEAR}\s?(?:-|–|to|bis)\s?{_YEAR_2}", _years, _STRETCH, latent=True),
+    asked("on", rf"on (?:the )?(?P<dom>\d{{1,2}})(?:st|nd|rd|th){_NO_DAY}", _day_of_month, _DATE),
+    asked("am vom dem den", rf"(?:am|vom|dem|den) (?P<dom>\d{{1,2}})\.(?!\d){_REST}", _day_of_month, _DATE, tail=""),
+    asked("le", rf"le (?P<dom>\d{{1,2}})(?:er)?{_CLOSES}", _day_of_month, _DATE),
+    asked("el", rf"el (?P<dom>\d{{1,2}}){_CLOSES}", _day_of_month, _DATE),
+    asked("el", r"el día (?P<dom>\d{1,2})", _day_of_month, _DATE),
+    asked("the #", r"(?:the )?(?P<dom>\d{1,2})(?:st|nd|rd|th)", _day_of_month, _DATE, latent=True),
+    asked("the", r"the (?P<dom>\d{1,2})", _day_of_month, _DATE, latent=True),
+    asked(WEEKDAYS.keys(), rf"{WEEKDAY}\.?,? (?:the )?(?P<dom>\d{{1,2}})(?:st|nd|rd|th)(?! of)", _weekday_of_month, _DATE),
+    asked(f"on {NEAR_STARTS}", rf"(?:on )?(?:this )?{_NEAR} {WEEKDAY}(?!s)\.?", _weekday, _DATE),
+    asked(
+        {*WEEKDAYS, "on", "am", "le", "el"},
+        rf"(?:(?:on|am|le|el) )?{FULL_WEEKDAY} (?P<rel>dernier|passé|prochain|pasado|próximo|que viene)",
+        _weekday,
+        _DATE,
+    ),
+    asked("el", rf"el (?P<rel>pasado|próximo|último) {FULL_WEEKDAY}", _weekday, _DATE),
+    asked("on am le el", rf"(?:on|am|le|el) {FULL_WEEKDAY}(?!s)", _weekday, _WEEKDAY_SAYS),
+    asked(WEEKDAYS.keys() - SHORT_WEEKDAYS, rf"{FULL_WEEKDAY}(?!s)", _weekday, _WEEKDAY_SAYS, tail=NAME_TAIL),
+    asked("on", rf"on (?-i:(?P<wd>{_SHORT}))\.?", _weekday, _WEEKDAY_SAYS),
+    asked(SHORT_WEEKDAYS, rf"(?P<wd>{any_of(SHORT_WEEKDAYS)})\.?", _weekday, _DATE, latent=True, tail=NAME_TAIL),
+    asked("hier", r"hier", _yesterday, _DATE),
+    asked("tomorrows", r"tomorrows", lambda _, moment: days_from(moment.today + timedelta(days=1)), _DATE),
+    asked(
+        f"the at on over during am im en weekend wochenende fin {NEAR_STARTS}",
+        rf"(?:(?:at|on|over|during|am|im|en) )?(?:the )?(?:(?:this )?{_NEAR} )?(?:week-?end|wochenende|fin de semana)(?!s)",
+        _weekend,
+        _WEEKEND_SAYS,
+    ),
+    asked("le el", rf"(?:le|el) (?:week-?end|fin de semana) (?P<rel>{BACK}|{ON})", _weekend, _WEEKEND_SAYS),
+    asked("el", r"el (?P<rel>próximo|pasado|último) fin de semana", _weekend, _WEEKEND_SAYS),
+    asked(
+        f"q1 q2 q3 q4 # the le el {_IN}" + " ".join(ORDINAL_WORDS),
+        rf"(?:(?:in|im|au|en) )?(?:the |le |el )?(?:q(?P<q>[1-4])|{ORDINAL} (?:quarter|qtr|quartals?|trimestre))"
+        rf"(?:,? (?:of |de |del |in )?{YEAR})?(?! (?:of|mile|pound|inch|cup))",
+        _quarter,
+        _QUARTER_SAYS,
+    ),
+    asked("t1 t2 t3 t4", rf"t(?P<q>[1-4])(?P<ord>) {YEAR}", _quarter, _QUARTER_SAYS),
+    asked("#", r"(?P<year>(?:(?:19|20)\d\d[ -]?)|\d\d)q(?P<q>[1-4])(?P<ord>)", _quarter, _QUARTER_SAYS),
+    asked(
+        "h1 h2 the first second in",
+        rf"(?:h(?P<half>[12])|(?:in )?(?:the )?(?P<ord>first|second) half of) {YEAR}",
+        _half_year,
+        "half a year",
+    ),
+    asked(
+        "in the # during",
+        r"(?:(?:in|during) )?(?:the )?(?P<century>19|20)?['’]?(?P<decade>[0-9])0['’]?s",
+        _decade,
+        "ten whole years",
+    ),
+    asked("in the during", rf"(?:(?:in|during) )?the (?P<century>)(?P<decade>{any_of(DECADES)})", _decade, "ten whole years"),
+    asked(
+        f"the l el {_IN}{NEAR_STARTS}",
+        rf"(?:(?:in|during|over|im|en|au) )?(?:the |l['’]|el )?{_NEAR} {_ANY_SEASON}",
+        _season,
+        _SEASON_SAYS,
+    ),
+    asked("l le el la", rf"(?:l['’]|le |el |la ){_ANY_SEASON} (?P<rel>{BACK}|{ON})", _season, _SEASON_SAYS),
+    asked(
+        f"the l el la {_IN}" + " ".join(SEASONS),
+        rf"(?:(?:in|during|over|im|en|au) )?(?:the |l['’]|el |la )?{_ANY_SEASON},? (?:of |de )?{YEAR}",
+        _season,
+        _SEASON_SAYS,
+    ),
+    asked(
+        _IN,
+        rf"(?:in the|during the|over the|im|en|en el|au) {_ANY_SEASON}(?! (?:of|down|line|back|asleep)\b)",
+        _season,
+        _SEASON_SAYS,
+    ),
+    asked(SEASONS.keys(), _ANY_SEASON, _season, _SEASON_SAYS, latent=True),
+)

@@ -1,0 +1,217 @@
+"""The time that a goal or a question is about: one range, or nothing.
+
+One grammar with `timewords`, which reads messages; here the words are those of somebody who asks, so they are read widely and,
+where the text leaves it open, as the past. There is no gate of keywords: what no rule reads gives nothing. How words are read:
+
+| words | range |
+|---|---|
+| `last 24 hours`, `past 2 days`, `past week`, `in the last month` | a window that ends now; up to weeks in real time |
+| `next 3 days` | a window that begins now |
+| `last week`, `this month`, `next year`, `the week before last` | the whole unit of the calendar |
+| `2 days ago`, `two years ago` | the whole day, week, month or year; of hours and minutes, one from that moment on |
+| `in 3 weeks`, `in 2 months` | as above, but of weeks the day |
+| `yesterday`, `on Friday`, `on the 5th`, `March 3` | the whole day: the last such one, or the next if the words look ahead |
+| `since Monday`, `after 2 pm` | open end; after a day, month or year is when that is over |
+| `until March`, `before 2020` | open beginning; until a day is with that day, until anything longer is until it begins |
+| `by Friday` | from now to the end of it; open beginning if that is over |
+| `between A and B`, `from A to B` | from the beginning of A to the end of B; to an hour is to its beginning |
+| `3pm`, `3:15` | the whole hour, the whole minute; without a day the last such time |
+| morning, afternoon, evening or night, lunch | 0 to 12, 12 to 19, 18 to 24, 12 to 14 |
+| weekend; spring, summer, autumn, winter | Saturday and Sunday; three whole months from March, June, September, December |
+| early, mid, late (or end of) a month | days 1 to 10, 11 to 20, 21 on |
+| early, mid, late (or end of) a year; a week | January to March, May to August, September on; days 1 to 3, 3 to 5, 5 on |
+| `24 hours`, where the text is nothing else | as `last 24 hours` |
+| `every Monday`, `for two hours` | nothing: that is no one range |
+
+Of several times, one with an end of its own (`since`, `from … to …`) is taken, else the first: a question says when before it
+goes into details. Ranges are half-open and in UTC; days are those of the asker's zone, 23 or 25 hours long where clocks change.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from typing import Literal
+
+from perdure.domain.errors import InvalidInput
+from perdure.domain.times import check_instant
+from perdure.engine.instants import zone_named
+from perdure.engine.timegrammar import ASKED_UNIT, COUNT, amount, compiled
+from perdure.engine.timejoins import joined
+from perdure.engine.timepieces import Asking, Piece, pieces
+from perdure.engine.timetables import ASKED_UNITS
+from perdure.engine.timewindows import window
+
+Weekday = Literal["monday", "sunday"]
+Bias = Literal["past", "future"]
+TEXT_CHARS_MAX = 20_000
+"""Of a pasted document, the beginning is the question."""
+TERSE_CHARS_MAX = 80
+"""A text that is nothing but a time may leave out more than a sentence; longer ones are sentences."""
+_EVER, _NEVER = datetime(1, 1, 1), datetime(9999, 12, 31)  # noqa: DTZ001 local clock time, as everywhere before the zone
+_WEEK_STARTS: dict[str, int] = {"monday": 0, "sunday": 6}
+
+
+@dataclass(frozen=True, slots=True)
+class TimeRange:
+    """A half-open range of time in UTC that a text names; an end that is `None` is open."""
+
+    start: datetime | None
+    end: datetime | None
+    words: str
+    at: tuple[int, int]
+    """Where in the text the words stand."""
+    explanation: str
+    """How the words were read, for people."""
+
+    def bounds(self, now: datetime, *, earliest: datetime) -> tuple[datetime, datetime]:
+        """Both ends, the open ones at `earliest` and `now`; of a range that is still to come, the open end is its start."""
+        start = earliest if self.start is None else self.start
+        return start, max(start, now) if self.end is None else self.end
+
+
+def extract_time_range(
+    text: str, now: datetime, zone: str | tzinfo = "UTC", *, week_start: Weekday = "monday"
+) -> TimeRange | None:
+    """The range of time that `text`, asked at `now` by somebody in `zone`, is about; `None` if it names none.
+
+    Deterministic. `now` must be aware. `InvalidInput` for a time without a zone, an unknown zone or start of the week.
+    """
+    return read_time_range(text, now, zone, week_start=week_start, bias="past")
+
+
+def read_time_range(text: str, now: datetime, zone: str | tzinfo, *, week_start: Weekday, bias: Bias) -> TimeRange | None:
+    """As `extract_time_range`, with the reading of what is left open: an assistant that schedules takes the future."""
+    now = check_instant(now, "now")
+    if week_start not in _WEEK_STARTS:
+        raise InvalidInput(f"`week_start` = {week_start!r:.40} is no day on which weeks begin here; use monday or sunday")
+    where = zone_named(zone) if isinstance(zone, str) else zone
+    local = now.astimezone(where).replace(tzinfo=None)
+    asking = Asking(local, 1 if bias == "future" else -1, _WEEK_STARTS[week_start])
+    text = text[:TEXT_CHARS_MAX]
+    for piece in _candidates(text, asking):
+        found = _range(text, piece, now, where)
+        if found:
+            return found
+    return None
+
+
+def _candidates(text: str, asking: Asking) -> list[Piece]:
+    """What the text may be about, the best first."""
+    if len(text) <= TERSE_CHARS_MAX:
+        terse = _terse(text, asking)
+        if terse:
+            return [terse]
+    found = [piece for piece in joined(text, pieces(text, asking, latent=False), asking) if piece.what.kind != "recurring"]
+    found = [_led(text, piece, asking) for piece in found]
+    return sorted(found, key=lambda piece: not piece.ranged)
+
+
+_FILL = (
+    r"[\s.,;:!?()\"'“”…]*(?:(?:on|at|in|the|for|around|about|approximately|exactly|anytime|sometimes?|"
+    r"during|@|de|le|el|am|im|um)\s+)*"
+)
+_END = r"[\s.,;:!?()\"'“”…]*(?:approximately|ish|sharp|exactly)?[\s.,;:!?()]*"
+_BARE = rf"\s*{COUNT} {ASKED_UNIT}\s*[.?!]?\s*"
+
+
+def _terse(text: str, asking: Asking) -> Piece | None:
+    """The time that is all of the text, if one is."""
+    bare = compiled(_BARE).fullmatch(text)
+    if bare and len(bare["n"]) < 4:
+        what = window(asking.moment(-1), ASKED_UNITS[bare["unit"].lower()], amount(bare["n"]), -1)
+        words = bare[0]
+        start = len(words) - len(words.lstrip())
+        return Piece(start, len(words.rstrip(" .?!\n")), what, "a window of real time up to now") if what else None
+    found = joined(text, pieces(text, asking, latent=True), asking)
+    if len(found) != 1 or found[0].what.kind == "recurring":
+        return None
+    piece = _led(text, found[0], asking)
+    whole = compiled(_FILL).fullmatch(text, 0, piece.start) and compiled(_END).fullmatch(text, piece.end)
+    return piece if whole else None
+
+
+# Words before a time that open one of its ends.
+
+_SINCE = (
+    r"(?:ever )?since|seit(?: dem| der)?|depuis|desde|as of|starting(?: on| from)?|beginning(?: on)?|from|ab(?: dem)?|"
+    r"à partir (?:de|du)|a partir (?:de|del)"
+)
+_LEADS: tuple[tuple[str, str], ...] = (
+    ("since", _SINCE),
+    ("by", r"by|no later than|due(?: on| by)?|bis spätestens"),
+    ("after", r"after|later than|nach(?: dem| der)?|après|después de|despues de"),
+    ("until", r"until|till|up to|through|thru|bis(?: zum| zur)?|jusqu['’](?:à|au|en)?|hasta"),
+    ("before", r"before|prior to|earlier than|vor(?: dem| der)?|avant|antes de|antes del"),
+)
+_LEAD_TAIL = r"(?:(?<=['’])|\s+)(?:the\s+|el\s+|la\s+|le\s+|dem\s+|den\s+|on\s+)?$"
+_LEAD_CHARS = 32
+_OPEN_AFTER = r"\s+(?:onwards?|and later|or later|and after|an\b|und später|or after)"
+_OPEN_BEFORE = r"\s+(?:and earlier|or earlier|and before|or before|und früher)"
+
+
+def _led(text: str, piece: Piece, asking: Asking) -> Piece:
+    """`since Monday`, `before 2020`: the piece with the words that open an end, and the end opened."""
+    if piece.ranged or piece.what.kind not in ("point", "span"):
+        return replace(piece, ranged=piece.ranged or piece.what.kind == "since")
+    behind = compiled(_OPEN_AFTER).match(text, piece.end) or compiled(_OPEN_BEFORE).match(text, piece.end)
+    if behind:
+        lead = "since" if compiled(_OPEN_AFTER).match(text, piece.end) else "until"
+        return _opened(replace(piece, end=behind.end()), lead, asking)
+    for lead, words in _LEADS:
+        match = compiled(rf"\b(?:{words}){_LEAD_TAIL}").search(text, max(0, piece.start - _LEAD_CHARS), piece.start)
+        if match:
+            return _opened(replace(piece, start=match.start()), lead, asking)
+    return piece
+
+
+def _opened(piece: Piece, lead: str, asking: Asking) -> Piece:
+    what = piece.what
+    if lead in ("since", "after"):
+        low = what.high if lead == "after" and not what.clock else what.low
+        opened = replace(what, low=low, high=_NEVER, kind="since", elapsed=None)
+    elif lead == "by" and what.high > asking.now:
+        opened = replace(
+            what, low=asking.now, high=what.low if what.clock and what.grain != "end" else what.high, kind="span", elapsed=None
+        )
+        if opened.high <= opened.low:
+            return piece
+    else:
+        # Until the end of something is until it is over; until a day is with that day.
+        excludes = what.grain != "end" and (lead == "before" or what.clock or what.width > timedelta(days=1))
+        opened = replace(what, low=_EVER, high=what.low if excludes else what.high, kind="until", elapsed=None)
+    says = {"since": "from its beginning on", "after": "when it is over", "by": "from now to its end"}.get(lead, "up to it")
+    return replace(piece, what=opened, says=f"{piece.says}; {says}", ranged=True)
+
+
+def _range(text: str, piece: Piece, now: datetime, where: tzinfo) -> TimeRange | None:
+    what = piece.what
+    zone = where if what.offset_min is None else timezone(timedelta(minutes=what.offset_min))
+    try:
+        if what.elapsed:
+            start, end = now + what.elapsed[0], now + what.elapsed[1]
+            ends: tuple[datetime | None, datetime | None] = (start, None if what.kind == "since" else end)
+        else:
+            ends = (
+                None if what.low == _EVER else _instant(what.low, zone),
+                None if what.high == _NEVER or what.kind == "since" else _instant(what.high, zone),
+            )
+    except (ValueError, OverflowError):
+        return None
+    if ends[0] and ends[1] and ends[0] >= ends[1]:
+        # The clocks were put forward over all of it.
+        ends = (ends[0], ends[0] + what.width) if what.width > timedelta() else (None, None)
+    if ends == (None, None):
+        return None
+    at = (piece.start, piece.end)
+    return TimeRange(*ends, text[piece.start : piece.end], at, _explained(text[slice(*at)], piece.says, ends, where))
+
+
+def _instant(local: datetime, zone: tzinfo) -> datetime:
+    return local.replace(tzinfo=zone).astimezone(UTC)
+
+
+def _explained(words: str, says: str, ends: tuple[datetime | None, datetime | None], where: tzinfo) -> str:
+    first, last = (end and end.astimezone(where).strftime("%Y-%m-%d %H:%M") for end in ends)
+    reach = f"from {first}" if first else "everything"
+    return f"`{words}`: {says or 'a time'}; {reach}{f' up to {last}' if last else ' on'} ({where})"

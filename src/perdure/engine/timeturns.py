@@ -1,0 +1,317 @@
+"""Rules for questions: words that make another time of the one after them.
+
+`the end of`, `the third Tuesday of`, `two days before`, `the week of`. Part of the grammar of `timerules`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import date, timedelta
+from functools import partial
+
+from perdure.engine.calendars import Moment, Stretch, Turn, calendar_unit, days_from, midnight, month_start, week_of
+from perdure.engine.timegrammar import (
+    ASKED_UNIT,
+    COUNT,
+    GAP,
+    ORDINAL,
+    WEEKDAY,
+    WHOLE_UNIT,
+    Rule,
+    amount,
+    asked,
+    asked_unit,
+    compiled,
+    ordinal,
+)
+from perdure.engine.timetables import ASKED_UNITS, NUMBERS, ORDINAL_WORDS, WEEKDAYS
+from perdure.engine.timewindows import SECONDS, lasting, stepped
+
+_FIRST = r"(?:beginning|start|early|anfang|début|debut|principios|inicios|comienzos)"
+_MIDDLE = r"(?:middle|mid|mitte|mi|milieu|mediados)"
+_LAST = r"(?:end|late|ende|fin|finales|fines)"
+_EDGE = rf"(?P<edge>{_FIRST}|{_MIDDLE}|{_LAST})"
+_DAY_ENDS_AT = 17
+
+
+def edge_of(whole: Stretch, edge: str) -> Stretch | None:
+    """The first, middle or last part of a part of the day, week, month, season or year, as people mean it."""
+    third = 0 if compiled(_FIRST).fullmatch(edge) else 1 if compiled(_MIDDLE).fullmatch(edge) else 2
+    if whole.grain == "part":
+        return _edge_of_part(whole, third)
+    length = whole.width.days
+    if whole.clock or whole.loose or whole.kind == "recurring" or 1 < length < 5:
+        return None
+    if length == 1:
+        evening = replace(whole, low=whole.low + timedelta(hours=_DAY_ENDS_AT), clock=True, grain="end", yearly=None)
+        return evening if third == 2 else None
+    low, high = _thirds(whole.low.date(), whole.high.date(), length)[third]
+    make = whole.yearly
+    yearly = make and (lambda year: edge_of(make(year), edge) or whole)
+    return Stretch(midnight(low), midnight(high), "span", yearly=yearly, grain="end" if third == 2 else "")
+
+
+def _edge_of_part(part: Stretch, third: int) -> Stretch | None:
+    """`early morning` is until nine; else the first or the last three hours."""
+    if third == 1 or part.width < timedelta(hours=3):
+        return None
+    if third == 0:
+        return replace(part, high=part.low + timedelta(hours=9 if part.low.hour == 0 else 3))
+    return replace(part, low=part.high - timedelta(hours=3))
+
+
+def _thirds(first: date, last: date, length: int) -> tuple[tuple[date, date], ...]:
+    if length <= 7:
+        third, fifth = first + timedelta(days=3), first + timedelta(days=4)
+        return (first, third), (first + timedelta(days=2), first + timedelta(days=5)), (fifth, last)
+    if length <= 31:
+        return (first, first.replace(day=11)), (first.replace(day=11), first.replace(day=21)), (first.replace(day=21), last)
+    if length <= 92:
+        return (first, month_start(first, 1)), (month_start(first, 1), month_start(first, 2)), (month_start(first, 2), last)
+    return (first, month_start(first, 3)), (month_start(first, 4), month_start(first, 8)), (month_start(first, 8), last)
+
+
+def _edge(match: re.Match[str], _: Moment) -> Turn:
+    return Turn(lambda whole, __: edge_of(whole, match["edge"]))
+
+
+def _edge_of_last(match: re.Match[str], moment: Moment) -> Stretch | None:
+    return edge_of(calendar_unit(asked_unit(match), moment.today, -1, moment.week_start), match["edge"])
+
+
+def _short_edge(match: re.Match[str], moment: Moment) -> Stretch | None:
+    unit = {"d": "day", "m": "month", "y": "year", "w": "week", "q": "quarter"}[match["short"][-1].lower()]
+    edge = "end" if match["short"][0].lower() == "e" else "beginning"
+    return edge_of(calendar_unit(unit, moment.today, 0, moment.week_start), edge)
+
+
+def _day_end(_: re.Match[str], moment: Moment) -> Stretch:
+    low = midnight(moment.today) + timedelta(hours=_DAY_ENDS_AT)
+    return Stretch(low, midnight(moment.today) + timedelta(days=1), clock=True, loose=True, grain="end")
+
+
+def _later(match: re.Match[str], _: Moment) -> Turn:
+    """`later this week`, `earlier today`: what is left of it, what is over of it."""
+    later = match["side"].lower() == "later"
+
+    def cut(whole: Stretch, moment: Moment) -> Stretch | None:
+        if not whole.low < moment.now < whole.high or whole.loose:
+            return None
+        return replace(whole, low=moment.now, clock=True) if later else replace(whole, high=moment.now, clock=True)
+
+    return Turn(cut)
+
+
+def _pick(match: re.Match[str], _: Moment) -> Turn:
+    """`the third Tuesday of`, `the last week of`, `fifth last day of`."""
+    groups = match.groupdict()
+    place = ordinal(groups["ord"]) if groups["ord"] else 1
+    if groups.get("back"):
+        place = -place - (1 if "to" in groups["back"].lower() else 0)
+    what = (groups.get("wd") or groups.get("unit") or "weekend").lower()
+    return Turn(partial(_picked, what=what, place=place))
+
+
+def _picked(whole: Stretch, moment: Moment, *, what: str, place: int) -> Stretch | None:
+    first, last = whole.low.date(), whole.high.date()
+    if whole.clock or whole.loose or (last - first).days < 7 or place == 0:
+        return None
+    unit = ASKED_UNITS.get(what, "")
+    if unit in ("month", "quarter"):
+        months = (place - 1 if place > 0 else place) * (1 if unit == "month" else 3)
+        return calendar_unit(unit, month_start(first if place > 0 else last, months), 0)
+    if unit not in ("day", "week", ""):
+        return None
+    start = moment.week_start if unit == "week" else WEEKDAYS.get(what, 5)
+    step, size = (1, 1) if unit == "day" else (7, 7 if unit == "week" else 1 if what in WEEKDAYS else 2)
+    one = first if step == 1 else first + timedelta(days=(start - first.weekday()) % 7)
+    # Of weeks only those that lie wholly within it are counted.
+    count = ((last - one).days - size) // step + 1
+    index = place - 1 if place > 0 else count + place
+    return days_from(one + timedelta(days=step * index), size) if 0 <= index < count else None
+
+
+def _several(match: re.Match[str], _: Moment) -> Turn:
+    """`the first three days of`, `the last two weeks of`."""
+    unit, count, back = asked_unit(match), int(amount(match["n"])), match["side"].lower() == "last"
+
+    def picked(whole: Stretch, __: Moment) -> Stretch | None:
+        if whole.clock or whole.loose or unit in ("second", "minute", "hour"):
+            return None
+        first, last = whole.low.date(), whole.high.date()
+        other = stepped(last if back else first, unit, -count if back else count)
+        low, high = (other, last) if back else (first, other)
+        return Stretch(midnight(low), midnight(high), "span") if first <= low < high <= last else None
+
+    return Turn(picked)
+
+
+def _day_in(match: re.Match[str], _: Moment) -> Turn:
+    """`the 20th of`, a month."""
+    day = ordinal(match["ord"])
+
+    def picked(whole: Stretch, __: Moment) -> Stretch | None:
+        if not 28 <= whole.width.days <= 31 or whole.low.day != 1 or whole.clock:
+            return None
+        make = whole.yearly
+        yearly = make and (lambda year: days_from(make(year).low.date().replace(day=day)))
+        return replace(days_from(whole.low.date().replace(day=day)), yearly=yearly)
+
+    return Turn(picked)
+
+
+def _beside(match: re.Match[str], _: Moment) -> Turn:
+    """`the day before`, `two weeks after`, `the third Tuesday after`, `the weekend before`."""
+    groups = match.groupdict()
+    sign = -1 if re.match(r"before|prior|vor|avant|antes", match["side"], re.IGNORECASE) else 1
+    if groups.get("unit"):
+        count = int(amount(groups["n"])) if groups.get("n") else 0
+        return Turn(partial(_units_beside, sign=sign, count=count, unit=ASKED_UNITS[groups["unit"].lower()]))
+    weekday = WEEKDAYS[groups["wd"].lower()] if groups.get("wd") else 5
+    place = ordinal(groups["ord"]) if groups.get("ord") else 1
+    return Turn(partial(_weekday_beside, sign=sign, place=place, weekday=weekday, days=1 if groups.get("wd") else 2))
+
+
+def _weekday_beside(base: Stretch, _: Moment, *, sign: int, place: int, weekday: int, days: int) -> Stretch | None:
+    if base.loose:
+        return None
+    gap = sign * (weekday - base.low.weekday()) % 7 or 7
+    return days_from(base.low.date() + sign * timedelta(days=gap + 7 * (place - 1)), days)
+
+
+def _units_beside(base: Stretch, moment: Moment, *, sign: int, count: int, unit: str) -> Stretch | None:
+    if base.loose and not base.clock:
+        return None
+    if unit in ("second", "minute", "hour"):
+        low = base.low + sign * max(count, 1) * timedelta(seconds=SECONDS[unit])
+        return replace(base, low=low, high=low + timedelta(seconds=SECONDS[unit]), grain=unit) if base.clock else None
+    if base.loose:
+        return None
+    if base.width > timedelta(days=1):
+        near = base.low.date() if sign < 0 else (base.high - timedelta(days=1)).date()
+        return calendar_unit(unit, near, sign * max(count, 1), moment.week_start)
+    if not count and unit != "day":
+        # `the week after`: that long, beside it.
+        other = midnight(stepped(base.low.date() if sign < 0 else base.high.date(), unit, sign))
+        return Stretch(other, base.low, "span") if sign < 0 else Stretch(midnight(base.high.date()), other, "span")
+    return days_from(stepped(base.low.date(), unit, sign * max(count, 1)))
+
+
+def _week_with(_: re.Match[str], __: Moment) -> Turn:
+    """`the week of`, a day."""
+    return Turn(lambda day, moment: days_from(week_of(day.low.date(), moment.week_start), 7) if not day.loose else None)
+
+
+def _weekend_with(_: re.Match[str], __: Moment) -> Turn:
+    """`the weekend of`, a day: the one that holds it or comes after it."""
+
+    def picked(day: Stretch, __: Moment) -> Stretch | None:
+        if day.loose or day.width > timedelta(days=1):
+            return None
+        saturday = day.low.date() + timedelta(days=-1 if day.low.weekday() == 6 else 5 - day.low.weekday())
+        return days_from(saturday, 2)
+
+    return Turn(picked)
+
+
+def _from_now(_: re.Match[str], __: Moment) -> Turn:
+    """`from now until`, a time to come."""
+
+    def reach(end: Stretch, moment: Moment) -> Stretch | None:
+        high = end.low if end.clock and end.grain != "part" else end.high
+        return Stretch(moment.now, high, "span", clock=True) if high > moment.now and not end.loose else None
+
+    return Turn(reach)
+
+
+def _lasting(match: re.Match[str], _: Moment) -> Turn:
+    """`for 10 days from`, a day or an hour."""
+    return Turn(lambda start, __: lasting(start, asked_unit(match), amount(match["n"])))
+
+
+def _same(_: re.Match[str], ___: Moment) -> Turn:
+    return Turn(lambda whole, __: whole if not whole.loose and whole.kind != "recurring" else None)
+
+
+_PART = "a part of it, taken widely"
+_WITHIN_IT = "counted within it"
+_FROM_IT = "counted from it"
+_OF = r"(?: of| in| from| im| des| der| de| du| del| d['’])(?: the| el| la| le)?"
+_BEFORE_OR_AFTER = r"(?P<side>before|after|prior to|following|from|vor|nach|avant|après|antes del?|después del?)"
+_ORDINALS = "# the on im am " + " ".join(ORDINAL_WORDS)
+
+RULES: tuple[Rule, ...] = (
+    asked(
+        "at the very end beginning start middle mid early late toward towards around in am anfang mitte ende "
+        "début debut mi milieu "
+        "fin a à au mediados principios inicios comienzos finales fines im by",
+        rf"(?:(?:at|toward|towards|around|in|am|im|a|à|au) )?(?:the |la |le )?(?:very )?{_EDGE}"
+        r"(?:[ -](?:of|in|de|des|der|du|del|d['’]))?(?:[ -](?:the|around|el|la))?",
+        _edge,
+        _PART,
+        tail=r"(?=[ -])",
+    ),
+    asked(
+        "the at end beginning start middle", rf"(?:at )?(?:the )?{_EDGE} of (?:the )?past {WHOLE_UNIT}", _edge_of_last, _PART
+    ),
+    asked("the at eom eoy eow eoq eod bom boy bow boq", r"(?:at )?(?:the )?(?-i:(?P<short>[EB]O[MYWQ]))", _short_edge, _PART),
+    asked("the at end eod cob", r"(?:at )?(?:the )?(?:end of (?:the )?(?:business )?day|(?-i:EOD|COB))", _day_end, _PART),
+    asked("later earlier", r"(?P<side>later|earlier)", _later, "what is left of it, or over"),
+    asked("all throughout around", r"(?:all of|all|throughout|around)", _same, "the whole of it", latent=True),
+    asked(
+        _ORDINALS,
+        rf"(?:(?:on|am|im) )?(?:the )?{ORDINAL} (?P<back>last |to last )?(?:{WEEKDAY}|{ASKED_UNIT}){_OF}",
+        _pick,
+        _WITHIN_IT,
+    ),
+    asked(
+        "the on last letzter letzten letzte der den die le la el dernier dernière último última",
+        r"(?:on )?(?:the |der |den |die |le |la |el )?(?P<ord>)(?P<back>last|letzte[nrs]?|derni[eè]re?|últim[oa]) "
+        rf"(?:{WEEKDAY}|{ASKED_UNIT}){_OF}",
+        _pick,
+        _WITHIN_IT,
+    ),
+    asked(
+        f"{_ORDINALS} last",
+        rf"(?:on )?(?:the )?(?:{ORDINAL}|(?P<back>last)) week-?end{_OF}",
+        _pick,
+        "counted within it: Saturday and Sunday",
+    ),
+    asked(
+        "the in first last",
+        rf"(?:in )?(?:the )?(?P<side>first|last) {COUNT} {ASKED_UNIT} (?:of|in)(?: the)?",
+        _several,
+        _WITHIN_IT,
+    ),
+    asked(_ORDINALS, rf"(?:on )?(?:the )?{ORDINAL}(?: day)? of(?: the)?", _day_in, "that day of the month"),
+    asked("# the on", r"(?:on )?(?:the )?(?P<ord>\d{1,2})(?: day)? of(?: the)?", _day_in, "that day of the month"),
+    asked(
+        "# the day week month year hour der tag le la jour el día " + " ".join(NUMBERS),
+        rf"(?:the |der |le |la |el )?(?:{COUNT} )?{ASKED_UNIT} {_BEFORE_OR_AFTER}",
+        _beside,
+        _FROM_IT,
+    ),
+    asked(
+        "# the " + " ".join({**ORDINAL_WORDS, **WEEKDAYS}),
+        rf"(?:the )?(?:{ORDINAL} )?{WEEKDAY} (?P<side>before|after)",
+        _beside,
+        _FROM_IT,
+    ),
+    asked("the weekend on", r"(?:on )?(?:the )?week-?end (?P<side>before|after|following)", _beside, _FROM_IT),
+    asked("the in during week", r"(?:(?:in|during) )?the week of", _week_with, "the week that holds it"),
+    asked("the weekend on", r"(?:on )?(?:the )?week-?end of", _weekend_with, "the weekend that holds it"),
+    asked("from between", r"(?:from|between) (?:right )?now (?:and|to|until|till)", _from_now, "from now on"),
+    asked(
+        "for",
+        rf"for {COUNT}{GAP}{ASKED_UNIT},? (?:starting|beginning|from)(?: from| on| at)?",
+        _lasting,
+        "that long, from then on",
+    ),
+    asked(
+        "# " + " ".join(NUMBERS),
+        rf"{COUNT}{GAP}{ASKED_UNIT},? (?:starting|beginning)(?: from| on| at)?",
+        _lasting,
+        "that long, from then on",
+    ),
+)

@@ -1,0 +1,274 @@
+"""Rules for questions: windows up to now or from now on, units counted from now, and units of the calendar near now.
+
+Stretches that are counted in seconds to weeks (`last 2 days`) are real time and end or begin now; a unit of the calendar
+(`last week`) is the whole of it. Part of the grammar of `timerules`; messages are read without these.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import date, timedelta
+from functools import partial
+
+from perdure.engine.calendars import (
+    Moment,
+    Stretch,
+    calendar_unit,
+    days_from,
+    midnight,
+    month_start,
+    real_time,
+    same_day,
+    shifted,
+)
+from perdure.engine.timegrammar import (
+    ASKED_UNIT,
+    BACK,
+    COUNT,
+    GAP,
+    NEAR_STARTS,
+    ON,
+    THIS,
+    WEEKDAY,
+    WHOLE_UNIT,
+    Rule,
+    amount,
+    asked,
+    asked_unit,
+    compiled,
+    way,
+)
+from perdure.engine.timetables import MONTHS, NUMBERS, WEEKDAYS, any_of
+
+SECONDS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400, "week": 604_800, "fortnight": 1_209_600}
+
+
+def stepped(day: date, unit: str, count: int) -> date:
+    """The day some units away."""
+    if unit in ("day", "week", "fortnight"):
+        return day + timedelta(days=count * SECONDS[unit] // 86_400)
+    return same_day(day, count * {"month": 1, "quarter": 3, "year": 12}[unit])
+
+
+def window(moment: Moment, unit: str, count: float, sign: int) -> Stretch | None:
+    """The last or the next so many units, to or from now."""
+    if unit in SECONDS:
+        width = timedelta(seconds=count * SECONDS[unit])
+        return real_time(moment.now, *((-width, timedelta()) if sign < 0 else (timedelta(), width))) if width else None
+    if count != int(count) or not count:
+        return None
+    other = shifted(moment.now, unit, sign * int(count))
+    return Stretch(min(other, moment.now), max(other, moment.now), "span", clock=True)
+
+
+def lasting(start: Stretch, unit: str, count: float) -> Stretch | None:
+    """The stretch of that length that begins with `start`."""
+    if unit in ("second", "minute", "hour"):
+        return (
+            replace(start, high=start.low + timedelta(seconds=count * SECONDS[unit]), kind="span")
+            if start.clock and count
+            else None
+        )
+    if start.clock or count != int(count) or not count:
+        return None
+    return replace(start, high=midnight(stepped(start.low.date(), unit, int(count))), kind="span")
+
+
+def _window(match: re.Match[str], moment: Moment) -> Stretch | None:
+    return window(moment, asked_unit(match), amount(match["n"]), way(match["rel"]))
+
+
+def _within(match: re.Match[str], moment: Moment) -> Stretch | None:
+    return window(moment, asked_unit(match), amount(match["n"]) if match["n"] else 1, 1)
+
+
+def _one_window(match: re.Match[str], moment: Moment) -> Stretch | None:
+    """`past week`, `in the last month`: up to now."""
+    return window(moment, asked_unit(match), 1, -1)
+
+
+def _since_count(match: re.Match[str], moment: Moment) -> Stretch | None:
+    found = window(moment, asked_unit(match), amount(match["n"]), -1)
+    return replace(found, kind="since") if found else None
+
+
+def _after_count(match: re.Match[str], moment: Moment) -> Stretch | None:
+    found = _away(match, moment, sign=1)
+    return replace(found, kind="since") if found else None
+
+
+def _away(match: re.Match[str], moment: Moment, *, sign: int) -> Stretch | None:
+    """`3 hours ago`, `in 2 weeks`, `an hour and a half ago`."""
+    unit, count, groups = asked_unit(match), amount(match["n"]), match.groupdict()
+    if unit in ("second", "minute", "hour"):
+        seconds = count * SECONDS[unit] + float(groups.get("minutes") or 0) * 60
+        seconds += SECONDS[unit] / 2 if groups.get("more") else 0
+        start = sign * timedelta(seconds=seconds)
+        fine = "minute" if groups.get("minutes") or seconds % SECONDS[unit] else unit
+        return real_time(moment.now, start, start + timedelta(seconds=SECONDS[fine]), "point")
+    if count != int(count):
+        return _fraction_away(unit, sign * count, moment)
+    if unit in ("day", "fortnight") or (unit == "week" and sign > 0):
+        return days_from(stepped(moment.today, unit, sign * int(count)))
+    return calendar_unit(unit, moment.today, sign * int(count), moment.week_start)
+
+
+def _fraction_away(unit: str, count: float, moment: Moment) -> Stretch | None:
+    """`1.5 days ago`: the hour that begins then."""
+    if unit not in SECONDS:
+        return None
+    start = timedelta(seconds=count * SECONDS[unit])
+    return real_time(moment.now, start, start + timedelta(hours=1), "point")
+
+
+def _weekdays_away(match: re.Match[str], moment: Moment, *, sign: int) -> Stretch:
+    wanted, count = WEEKDAYS[match["wd"].lower()], int(amount(match["n"]))
+    near = (wanted - moment.today.weekday()) % 7 or 7
+    return days_from(moment.today + timedelta(days=near + 7 * (count - 1) if sign > 0 else near - 7 * count))
+
+
+def _unit_near(match: re.Match[str], moment: Moment) -> Stretch | None:
+    if compiled(rf"(?:\d|\b{any_of(NUMBERS)}) $").search(match.string, max(0, match.start() - 10), match.start()):
+        return None  # `two upcoming week` is not the coming one
+    return calendar_unit(asked_unit(match), moment.today, way(match["rel"]), moment.week_start)
+
+
+def _unit_beyond(match: re.Match[str], moment: Moment, *, sign: int) -> Stretch:
+    """`the week before last`, `the month after next`."""
+    return calendar_unit(asked_unit(match), moment.today, 2 * sign, moment.week_start)
+
+
+def _name_beyond(match: re.Match[str], moment: Moment, *, sign: int) -> Stretch:
+    """`Friday before last`, `March after next`: one further than the near one."""
+    word = match["name"].lower()
+    if word in MONTHS:
+        ahead = (MONTHS[word] - moment.today.month) % 12 or 12
+        return calendar_unit("month", month_start(moment.today, ahead + 12 if sign > 0 else ahead - 24), 0)
+    near = (WEEKDAYS[word] - moment.today.weekday()) % 7 or 7
+    return days_from(moment.today + timedelta(days=near + 7 if sign > 0 else near - 14))
+
+
+def _to_date(match: re.Match[str], moment: Moment) -> Stretch:
+    unit = {"y": "year", "m": "month", "q": "quarter", "w": "week"}[match["short"][0].lower()]
+    return replace(calendar_unit(unit, moment.today, 0, moment.week_start), high=moment.now, clock=True)
+
+
+def _rest(match: re.Match[str], moment: Moment) -> Stretch:
+    return replace(calendar_unit(asked_unit(match), moment.today, 0, moment.week_start), low=moment.now, clock=True)
+
+
+def _this_unit(match: re.Match[str], moment: Moment) -> Stretch:
+    return calendar_unit(asked_unit(match), moment.today, 0, moment.week_start)
+
+
+_WINDOW = "a window of real time up to now or from now on"
+_COUNTED = "counted from now: the whole unit"
+_CALENDAR = "the whole unit of the calendar"
+_LEADS = (
+    "in over during within for from throughout während innerhalb über binnen aus au durant pendant dans "
+    "sur en durante the these "
+    "those den der die dem das des les ces los las el la estos estas "
+)
+_WITHIN = (
+    r"(?:(?:in|over|during|within|for|from|throughout|während|innerhalb|über|binnen|aus|au cours|durant|pendant|dans|sur|en|"
+    r"durante) )?(?:des )?(?:(?:the|these|those|den|der|die|dem|das|les|ces|la|le|los|las|el|estos|estas) )?"
+)
+_ABOUT = r"(?:(?:about|around|roughly|some|nearly|almost|etwa|ungefähr|environ|unos|unas) )?"
+_COUNTS = "# half few couple about around roughly some nearly almost " + " ".join(NUMBERS)
+_MORE = r"(?: and (?P<more>a half)|,? (?:and )?(?P<minutes>\d{1,2}) min(?:ute)?s?)?"
+_NAMES = any_of(MONTHS.keys() | WEEKDAYS.keys())
+
+RULES: tuple[Rule, ...] = (
+    asked(_LEADS + NEAR_STARTS, rf"{_WITHIN}(?P<rel>{BACK}|{ON}) {COUNT}{GAP}{ASKED_UNIT}", _window, _WINDOW),
+    asked(
+        _LEADS,
+        rf"{_WITHIN}{COUNT} (?P<rel>derni[eè]re?s?|prochaine?s?|[úu]ltim[oa]s?|pr[óo]xim[oa]s?) {ASKED_UNIT}",
+        _window,
+        _WINDOW,
+    ),
+    asked("within innerhalb", rf"(?:within|innerhalb von)(?: the next)? (?:{COUNT}|the) {ASKED_UNIT}", _within, _WINDOW),
+    asked(_LEADS + "past", rf"{_WITHIN}(?:this )?past {ASKED_UNIT}", _one_window, _WINDOW),
+    asked(_LEADS, rf"(?:in|over|during|within|from|throughout) the last {ASKED_UNIT}", _one_window, _WINDOW),
+    asked("last the", r"(?:the )?last (?P<unit>hour|minute|second)", _one_window, _WINDOW),
+    asked("letzte letzten der die in", r"(?:in der |die |der )?letzten? (?P<unit>stunde|minute)", _one_window, _WINDOW),
+    asked("la el en", rf"(?:en )?(?:la|el) [úu]ltim[oa] {ASKED_UNIT}", _one_window, _WINDOW),
+    asked("seit depuis desde", rf"(?:seit|depuis|desde hace) {COUNT} {ASKED_UNIT}", _since_count, _WINDOW),
+    asked(_COUNTS, rf"{_ABOUT}{COUNT}{GAP}{ASKED_UNIT}{_MORE} (?:ago|back|before now)", partial(_away, sign=-1), _COUNTED),
+    asked("vor il hace", rf"(?:vor|il y a|hace) {_ABOUT}{COUNT} {ASKED_UNIT}", partial(_away, sign=-1), _COUNTED),
+    asked(
+        "in dans en dentro",
+        rf"(?:in|dans|en|dentro de) {_ABOUT}{COUNT}{GAP}(?:more )?{ASKED_UNIT}{_MORE}(?:['’]s? time)?(?! ago| back)",
+        partial(_away, sign=1),
+        _COUNTED,
+    ),
+    asked(
+        _COUNTS,
+        rf"{COUNT} (?:more )?{ASKED_UNIT}{_MORE} (?:from (?:right )?(?:now|today)|hence)",
+        partial(_away, sign=1),
+        _COUNTED,
+    ),
+    asked("after nach après", rf"(?:after|nach|après) {COUNT} {ASKED_UNIT}", _after_count, _COUNTED, latent=True),
+    asked(_COUNTS, rf"{COUNT} {WEEKDAY}s? from (?:now|today)", partial(_weekdays_away, sign=1), "weekdays counted on"),
+    asked(_COUNTS, rf"{COUNT} {WEEKDAY}s? (?:ago|back)", partial(_weekdays_away, sign=-1), "weekdays counted back"),
+    asked(
+        f"in im en the around {NEAR_STARTS}",
+        rf"(?:(?:in der|in den|in dem|in|im|en) )?(?:the |around )?(?!past)(?P<rel>{THIS}|{BACK}|{ON}|upcoming) "
+        rf"{WHOLE_UNIT}(?:-ci|-là)?",
+        _unit_near,
+        _CALENDAR,
+    ),
+    asked("la le el l en", rf"(?:en )?(?:la |le |el |l['’]){WHOLE_UNIT} (?P<rel>{BACK}|{ON})", _unit_near, _CALENDAR),
+    asked("la el en", rf"(?:en )?(?:la|el) (?P<rel>pr[óo]xim[oa]|pasad[oa]) {WHOLE_UNIT}", _unit_near, _CALENDAR),
+    asked("the week month quarter year", rf"(?:the )?{WHOLE_UNIT} before last", partial(_unit_beyond, sign=-1), _CALENDAR),
+    asked("the week month quarter year", rf"(?:the )?{WHOLE_UNIT} after next", partial(_unit_beyond, sign=1), _CALENDAR),
+    asked(
+        "vorletzte vorletzten vorletztes vorletzter vorletztem l in im",
+        rf"(?:(?:in der|im) )?(?:vorletzte[nmrs]? |l['’]avant-derni[eè]re? ){WHOLE_UNIT}",
+        partial(_unit_beyond, sign=-1),
+        _CALENDAR,
+    ),
+    asked("la el", rf"(?:la|el) {WHOLE_UNIT} antepasad[oa]", partial(_unit_beyond, sign=-1), _CALENDAR),
+    asked(
+        "übernächste übernächsten übernächstes übernächster übernächstem in im",
+        rf"(?:(?:in der|im) )?übernächste[nmrs]? {WHOLE_UNIT}",
+        partial(_unit_beyond, sign=1),
+        _CALENDAR,
+    ),
+    asked(
+        {*MONTHS, *WEEKDAYS, "the"},
+        rf"(?:the )?(?P<name>{_NAMES}) before last",
+        partial(_name_beyond, sign=-1),
+        "the one before",
+    ),
+    asked(
+        {*MONTHS, *WEEKDAYS, "the"}, rf"(?:the )?(?P<name>{_NAMES}) after next", partial(_name_beyond, sign=1), "the one after"
+    ),
+    asked(
+        "year month quarter week ytd mtd qtd wtd",
+        r"(?P<short>(?:year|month|quarter|week)[ -]to[ -]date|[ymqw]td)",
+        _to_date,
+        "up to now",
+    ),
+    asked(
+        "the rest remainder",
+        r"(?:the )?(?:rest|remainder) of (?:the|this) (?P<unit>day|week|month|quarter|year)",
+        _rest,
+        "a window from now to its end",
+    ),
+    asked(
+        "all the",
+        r"(?:all|the whole|the entire|all of this) (?P<unit>day|week|month|quarter|year)",
+        _this_unit,
+        _CALENDAR,
+        latent=True,
+    ),
+    asked(
+        "the this der des du del month week year quarter",
+        rf"(?:the |this |der |des |du |del )?{WHOLE_UNIT}",
+        _this_unit,
+        _CALENDAR,
+        latent=True,
+    ),
+    asked("the this", r"(?:this|the) (?P<unit>day)", _this_unit, _CALENDAR, latent=True),
+)

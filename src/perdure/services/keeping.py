@@ -1,0 +1,197 @@
+"""After a tool: decides what of its result is kept. A model may advise; what is stored is decided and written here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+from perdure.domain.errors import Conflict, InvalidInput, NotFound, PerdureError
+from perdure.domain.models import ChatMessage, Consulted
+from perdure.domain.oversight import SAVE_MODES, Decision, Kept, SaveMode
+from perdure.domain.scope import ID_BYTES_MAX, Scope
+from perdure.domain.series import FetchRecord
+from perdure.domain.spans import Span
+from perdure.domain.text import Json, check_id, utf8_size
+from perdure.engine.keeping import (
+    Verdict,
+    as_series,
+    clean_key,
+    entries_in,
+    key_of,
+    plain,
+    preview_of,
+    refused_tool,
+    secret_in,
+    verdict,
+)
+from perdure.engine.prompts import as_data, filled
+from perdure.ports.clock import Clock
+from perdure.ports.oversight import DECISIONS_KEPT
+from perdure.ports.store import Store
+from perdure.services.consulting import Consultant, Question
+from perdure.services.prompted import prompt_named
+from perdure.services.series import SeriesService
+from perdure.services.state import StateService
+
+GOAL_KEPT_CHARS, REASON_CHARS_MAX = 200, 300
+TOOL_BYTES_MAX = 200
+STORAGE_SCHEMA: dict[str, Json] = {
+    "type": "object",
+    "properties": {"save": {"type": "boolean"}, "key": {"type": "string"}, "reason": {"type": "string"}},
+    "required": ["save", "key", "reason"],
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a tool gave, and how it is to be treated."""
+
+    tool: str
+    value: object
+    goal: str = ""
+    mode: SaveMode | None = None
+    """None: as the setting `save_results` says."""
+    allow: Sequence[str] | None = None
+    deny: Sequence[str] = ()
+    window: Span | None = None
+    """The time that was asked of the tool, if it was asked for one and has answered completely."""
+    deadline_s: float = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Keeper:
+    store: Store
+    clock: Clock
+    state: StateService
+    series: SeriesService
+    consultant: Consultant
+    mode: SaveMode
+
+    def after(self, scope: Scope, result: Result) -> Kept:
+        """What becomes of a tool's result; the decision is recorded whatever it is."""
+        _check(result)
+        began = self.clock.monotonic()
+        mode = self.mode if result.mode is None else result.mode
+        value = plain(result.value)
+        decided = self._decided(scope, result, mode, value)
+        took_ms = round((self.clock.monotonic() - began) * 1000, 3)
+        kept = replace(decided, id=self.clock.new_id(), took_ms=took_ms)
+        self._record(scope, result.goal, kept)
+        return kept
+
+    def accept(self, scope: Scope, suggested: Kept, value: object) -> Kept:
+        """Save what was suggested. `value` is the result that the suggestion was made of."""
+        if suggested.action != "suggested" or suggested.key is None:
+            raise InvalidInput(
+                f"nothing was suggested here: the decision was `{suggested.action}`; call `after` in mode suggest"
+            )
+        saved = self._stored(scope, replace(suggested, mode="auto"), plain(value), None)
+        saved = replace(saved, id=self.clock.new_id(), reason=f"accepted: {suggested.reason}"[:REASON_CHARS_MAX])
+        self._record(scope, "", saved)
+        return saved
+
+    def _decided(self, scope: Scope, result: Result, mode: SaveMode, value: Json) -> Kept:
+        nothing = Kept("", result.tool, mode, "none", "", preview=preview_of(value))
+        refused = refused_tool(result.tool, result.allow, result.deny)
+        if refused is not None:
+            return replace(nothing, reason=refused)
+        secret = secret_in(value)
+        if secret is not None:
+            # Not even its beginning is kept in the record.
+            return replace(nothing, action="refused", reason=f"{secret}; keep secrets elsewhere", preview="")
+        if mode == "manual":
+            return replace(nothing, reason="mode manual: nothing is saved unless somebody says so")
+        offer = as_series(result.tool, value)
+        found, nothing = self._verdict(scope, result, value, nothing)
+        if not found.save and offer is None:
+            return replace(nothing, reason=found.reason)
+        if offer is not None:
+            offer = replace(offer, name=found.key or offer.name)
+            reason = f"{offer.entries} entries with `{offer.time_field}` and ids: they belong into a series"
+            wanted = replace(nothing, action="suggested", reason=reason, key=offer.name, series=offer)
+            # What only looks like a series is offered; merged is what somebody or the goal wants to keep.
+            if mode == "suggest" or not found.save:
+                return wanted
+            return self._stored(scope, wanted, value, result.window)
+        wanted = replace(nothing, action="suggested", reason=found.reason, key=found.key)
+        return wanted if mode == "suggest" else self._stored(scope, wanted, value, None)
+
+    def _verdict(self, scope: Scope, result: Result, value: Json, nothing: Kept) -> tuple[Verdict, Kept]:
+        """The model's verdict if there is one that can be used, else that of the rules."""
+        by_rules = verdict(result.tool, value, result.goal)
+        if not self.consultant.available:
+            return by_rules, nothing
+
+        def read(answer: Json) -> Verdict:
+            given = cast("dict[str, Json]", answer)
+            key = clean_key(str(given["key"])) or key_of(result.tool)
+            return Verdict(bool(given["save"]), key, " ".join(str(given["reason"]).split())[:REASON_CHARS_MAX])
+
+        data = as_data({"goal": result.goal[:2_000], "tool": result.tool, "result": preview_of(value)})
+        prompt = filled(prompt_named("storage"), {"data": data})
+        question = Question("storage", (ChatMessage("user", prompt),), STORAGE_SCHEMA, read)
+        got: Consulted[Verdict] = self.consultant.ask(scope.owner, question, deadline_s=result.deadline_s)
+        noted = replace(nothing, model_calls=got.calls, outcome=got.outcome)
+        return (by_rules if got.value is None else got.value), noted
+
+    def _stored(self, scope: Scope, wanted: Kept, value: Json, window: Span | None) -> Kept:
+        """`wanted`, carried out. What cannot be stored is told, not raised: the agent's work goes on."""
+        try:
+            return (
+                self._merged(scope, wanted, value, window) if wanted.series is not None else self._saved(scope, wanted, value)
+            )
+        except PerdureError as error:
+            return replace(wanted, action="none", reason=f"not kept: {error}"[:REASON_CHARS_MAX])
+
+    def _merged(self, scope: Scope, wanted: Kept, value: Json, window: Span | None) -> Kept:
+        offer = wanted.series
+        rows = entries_in(value)
+        if offer is None or rows is None:
+            raise InvalidInput("the result is not the one that the suggestion was made of; pass the same value")
+        rules: dict[str, Json] = {"timestamp_field": offer.time_field}
+        rules |= {"id_template": offer.id_template} if offer.id_template else {"id_field": offer.id_field}
+        fetch = FetchRecord(window, complete=True)
+        done = self.series.merge(scope.owner, offer.name, rows, fetch=fetch, stated=rules)
+        reason = f"{wanted.reason}; {done.added} added, {done.duplicates} known, {len(done.rejected)} rejected"
+        return replace(wanted, action="merged", reason=reason[:REASON_CHARS_MAX])
+
+    def _saved(self, scope: Scope, wanted: Kept, value: Json) -> Kept:
+        key = check_id(wanted.key or key_of(wanted.tool), "key", bytes_max=ID_BYTES_MAX)
+        held = self.state.find(scope.owner, key)
+        if held.found and held.value == value:
+            return replace(wanted, action="unchanged", revision=held.revision, reason=f"`{key}` holds the same already")
+        try:
+            saved = self.state.save(scope.owner, key, value, expected=held.revision)
+        except (Conflict, NotFound):
+            # Somebody wrote meanwhile: theirs stays as the revision before.
+            saved = self.state.save(scope.owner, key, value)
+        kept = f"; the value before is revision {saved.number - 1}" if held.found else ""
+        return replace(wanted, action="saved", key=key, revision=saved.number, reason=f"{wanted.reason}{kept}")
+
+    def _record(self, scope: Scope, goal: str, kept: Kept) -> None:
+        body: dict[str, Json] = {
+            "goal": goal[:GOAL_KEPT_CHARS],
+            "tool": kept.tool,
+            "mode": kept.mode,
+            "action": kept.action,
+            "reason": kept.reason,
+            "key": kept.key,
+            "revision": kept.revision,
+            "model_calls": kept.model_calls,
+            "outcome": kept.outcome,
+            "took_ms": kept.took_ms,
+        }
+        decision = Decision(kept.id, self.clock.now(), scope.address, "after", body)
+        self.store.write(scope.owner, lambda tx: tx.oversight.put_decision(decision, keep=DECISIONS_KEPT))
+
+
+def _check(result: Result) -> None:
+    check_id(result.tool, "tool", bytes_max=TOOL_BYTES_MAX)
+    utf8_size(result.goal, "`goal`")
+    if result.mode is not None and result.mode not in SAVE_MODES:
+        raise InvalidInput(f"`mode` = {result.mode!r:.40} is unknown; use one of {', '.join(SAVE_MODES)}")
+    for name in ("allow", "deny"):
+        given = getattr(result, name)
+        if given is not None and (isinstance(given, str) or not all(isinstance(one, str) for one in given)):
+            raise InvalidInput(f"`{name}` = {given!r:.60} must be a list of tool names")

@@ -1,0 +1,167 @@
+"""Books as text that people edit: before a prompt is built, and after lessons have changed, both sides are brought together.
+
+An edit by hand wins. A line that was taken out ends its lesson, a line that was written becomes one; then what is new in the
+store joins the text, and what ended there leaves it. Everything else in the text is its readers' own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from perdure.domain.errors import Corrupt, LimitExceeded, Unavailable
+from perdure.domain.journal import Attribution
+from perdure.domain.lessons import Book, Lesson, Refused
+from perdure.engine.lesson_rules import lesson_id
+from perdure.engine.lessons import lessons_of, without_lessons
+from perdure.engine.mirroring import Edited, brought_up, by_hand
+from perdure.ports.clock import Clock
+from perdure.ports.lessons import LessonFiles
+from perdure.ports.store import Store, Tx
+from perdure.services.ledger import Ledger
+from perdure.services.lesson_rows import Draft, end, find_lesson, lessons_in, take_in
+
+TEXT_CHARS_MAX = 4_000_000
+LINES_PER_WRITE = 500
+"""So many lines that were written by hand are taken in at once: a transaction stays short."""
+BY_HAND = "memory.md"
+
+
+@dataclass(frozen=True, slots=True)
+class Mirrors:
+    store: Store
+    clock: Clock
+    files: LessonFiles | None
+
+    def keeps(self, book: Book) -> bool:
+        """Whether this process keeps the book as a file."""
+        return self.files is not None and self.files.keeps(book)
+
+    def sync(self, book: Book) -> tuple[Refused, ...]:
+        """Bring file and store together; what was written by hand but is no lesson. Cheap if nobody changed anything."""
+        if self.files is None or not self.files.keeps(book):
+            return ()
+        if self.files.is_as_left(book, self._rows(book)):
+            return ()
+        return self._edit(book, lambda text: text or "")
+
+    def tried(self, books: Iterable[Book]) -> list[str]:
+        """As `sync`, for several; what went wrong, or was not taken for a lesson. A file in disorder must not keep an agent
+        from being answered."""
+        notes = []
+        for book in books:
+            try:
+                notes += [f"{BY_HAND}: a line {one.why}; it is not shown" for one in self.sync(book)]
+            except (Corrupt, Unavailable, LimitExceeded) as error:
+                notes.append(f"{BY_HAND}: {error}")
+        return notes
+
+    def text(self, book: Book) -> str:
+        """The book as it stands: the file with all that people wrote around the lessons, or a list of them."""
+        if self.files is not None and self.files.keeps(book):
+            self.sync(book)
+            return self.files.read(book)
+        return brought_up("", (), {one.id: one for one in self._shown(book)}, _name(book))[0]
+
+    def replace(self, book: Book, text: str, was: str | None) -> tuple[Refused, ...]:
+        """Put a text in the place of the book, as a person would do it with an editor who had read `was`."""
+        if self.files is None or not self.files.keeps(book):
+            shown = self._shown(book)
+            base = {one.id for one in shown} if was is None else set(_keys(book, was))
+            return self._take_over(book, by_hand(text, base, _name(book)))
+        name = _name(book)
+
+        def change(held: str) -> str:
+            if was is None or was == held:
+                return text
+            # Lines that came in meanwhile were not seen by the editor, and stay.
+            unseen = set(_keys(book, held)) - set(_keys(book, was)) - set(_keys(book, text))
+            rows = {one.id: one for one in self._shown(book) if one.id in unseen}
+            return brought_up(text, (), rows, name)[0]
+
+        return self._edit(book, change)
+
+    def strike(self, book: Book, unwanted: Callable[[str], bool]) -> int:
+        """Take lines out of the file, whatever they are; how many. What they said must have left the store before."""
+        if self.files is None or not self.files.keeps(book) or not self.files.read(book):
+            return 0
+
+        def change(held: str | None, base: frozenset[str]) -> tuple[str, Sequence[str], int]:
+            text = held or ""
+            whole = without_lessons(text, unwanted)  # a bullet of several lines goes as a whole
+            kept = "".join(line for line in whole.splitlines(keepends=True) if not unwanted(line))
+            standing = set(_keys(book, kept))
+            return kept, [key for key in base if key in standing], text.count("\n") - kept.count("\n")
+
+        return self.files.edit(book, change, rows=lambda: self._rows(book))
+
+    def take_out(self, book: Book, keys: Collection[str]) -> int:
+        """Take the lines of lessons that are no more out of the file; how many lines."""
+        name = _name(book)
+        return self.strike(book, lambda line: any(name(text) in keys for text in (line, *lessons_of(line))))
+
+    def erase(self, book: Book) -> bool:
+        """Delete the file. False if there is none."""
+        return self.files is not None and self.files.keeps(book) and self.files.erase(book)
+
+    # -- how
+
+    def _edit(self, book: Book, by_us: Callable[[str], str]) -> tuple[Refused, ...]:
+        assert self.files is not None  # noqa: S101 - the callers have looked
+        name = _name(book)
+        gone: set[str] = set()
+
+        def change(held: str | None, left: frozenset[str]) -> tuple[str, Sequence[str], tuple[Refused, ...]]:
+            # If it is called again, what was taken out in the text before and stands in this one was written again.
+            base = left - gone
+            text = by_us(held or "")
+            if len(text) > TEXT_CHARS_MAX:
+                raise LimitExceeded(f"{BY_HAND} has more than {TEXT_CHARS_MAX} characters; shorten it")
+            refused: tuple[Refused, ...] = ()
+            if held is not None or text:
+                # A file that is gone says nothing: it is written again.
+                edited = by_hand(text, base, name)
+                gone.update(edited.removed)
+                refused = self._take_over(book, edited)
+            rows = {one.id: one for one in self.store.read(book.owner, lambda view: lessons_in(view, book, archived=True))}
+            full, ids = brought_up(text, base, rows, name)
+            return full, ids, refused
+
+        return self.files.edit(book, change, rows=lambda: self._rows(book))
+
+    def _take_over(self, book: Book, edited: Edited) -> tuple[Refused, ...]:
+        """What people did to the text, done to the lessons. Doing it again changes nothing."""
+        by = Attribution("user", self.clock.now(), BY_HAND)
+
+        def remove(tx: Tx) -> None:
+            ledger = Ledger(tx, by)
+            for key in edited.removed:
+                held = find_lesson(tx, key)
+                if held is not None:
+                    end(ledger, held, "file")
+
+        if edited.removed:
+            self.store.write(book.owner, remove)
+        count = len(edited.added)
+        drafts = [Draft(line, "file", earlier_us=count - place) for place, line in enumerate(edited.added)]
+        for start in range(0, count, LINES_PER_WRITE):
+            some = drafts[start : start + LINES_PER_WRITE]
+            self.store.write(book.owner, lambda tx: take_in(tx, book, some, by))  # noqa: B023 - it runs before the next turn
+        return edited.refused
+
+    def _shown(self, book: Book) -> list[Lesson]:
+        return self.store.read(book.owner, lambda view: lessons_in(view, book))
+
+    def _rows(self, book: Book) -> str:
+        """What stands for the lessons that the book shows; empty if there are none."""
+        ids = "".join(one.id for one in self._shown(book))
+        return hashlib.sha256(ids.encode()).hexdigest() if ids else ""
+
+
+def _name(book: Book) -> Callable[[str], str]:
+    return lambda line: lesson_id(book, line)
+
+
+def _keys(book: Book, text: str) -> list[str]:
+    return [lesson_id(book, line) for line in lessons_of(text)]

@@ -1,0 +1,448 @@
+"""Before a goal: chooses what to give to the agent, or nothing; says why; never loads a value to choose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from typing import TYPE_CHECKING, cast
+
+from perdure.domain.context import Block, visible
+from perdure.domain.errors import InvalidInput, LimitExceeded
+from perdure.domain.messages import Session
+from perdure.domain.models import ChatMessage, Consulted
+from perdure.domain.oversight import TARGETS, Choice, ChoiceKind, Decision, Injection, Target
+from perdure.domain.recall import Hit, Recall, RecallQuery
+from perdure.domain.scope import Scope
+from perdure.domain.series import Series
+from perdure.domain.spans import Span
+from perdure.domain.state import KeyInfo
+from perdure.domain.text import Json, utf8_size
+from perdure.domain.times import to_us
+from perdure.engine.offering import (
+    Offer,
+    as_stable,
+    blocks_of,
+    glimpse,
+    offered,
+    series_offer,
+    state_offer,
+    values_of,
+)
+from perdure.engine.prompts import as_data, filled
+from perdure.engine.relevant import Listed, found_block, listed_block
+from perdure.engine.timeranges import TimeRange, Weekday, extract_time_range
+from perdure.ports.clock import Clock
+from perdure.ports.oversight import DECISIONS_KEPT
+from perdure.ports.store import Store, View
+from perdure.services.consulting import Consultant, Question
+from perdure.services.echoing import register_echoes
+from perdure.services.knowing import Knowing
+from perdure.services.prompted import prompt_named
+from perdure.services.recalling import Recalling
+from perdure.services.series import QueryOptions, SeriesService
+from perdure.services.state import PREVIEW_CHARS, StateService
+from perdure.services.waiting import TooLate, within
+
+if TYPE_CHECKING:
+    from perdure.engine.bearing import Catalogue, Vectors
+    from perdure.engine.choosing import Ranked
+
+BUDGET_TOKENS, BUDGET_TOKENS_MIN = 2_000, 100
+GOAL_BYTES_MAX = 100_000
+KEYS_MAX = 5_000
+"""Keys and series that are looked at; a user with more is told so."""
+OFFERED_MAX = 30
+"""What a model is shown: more names would cost more than they tell (B-23)."""
+ENTRIES_SHOWN_MAX = 50
+RECENT_DECISIONS = 50
+CARDS_MAX = 8
+CHOICES_KEPT_MAX = 40
+"""Of what was left out, so much is told."""
+FOUND_MAX = 30
+KINDS = ("message", "memory", "todo", "digest")
+GOAL_KEPT_CHARS = 200
+STABLE_SHARE = 0.5
+SHRINK = 0.8
+TRIES_MAX = 12
+RELEVANCE_SCHEMA: Mapping[str, Json] = {
+    "type": "object",
+    "properties": {
+        "relevant_keys": {"type": "array", "items": {"type": "string"}, "maxItems": OFFERED_MAX},
+        "time_range": {"type": "string"},
+    },
+    "required": ["relevant_keys"],
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a caller wants to know before a goal."""
+
+    goal: str
+    budget_tokens: int = BUDGET_TOKENS
+    target: Target = "first_step"
+    deadline_s: float = 2.0
+
+
+@dataclass(slots=True)
+class _Work:
+    """One decision while it is made."""
+
+    scope: Scope
+    asked: Asked
+    now: datetime
+    until: float
+    notes: list[str] = field(default_factory=list)
+    choices: list[Choice] = field(default_factory=list)
+    calls: int = 0
+    outcome: str = "rules"
+    time_range: TimeRange | None = None
+    span: Span | None = None
+    cards: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """What there is to choose from: the keys, then the series."""
+
+    keys: Sequence[KeyInfo]
+    series: Sequence[Series]
+    uses: Mapping[tuple[str, str], int]
+    earlier_cards: tuple[str, ...]
+    left_out: bool
+    session: Session | None
+    """The one that goes on: the agent has its working set before it already."""
+
+    def is_at_hand(self, hit: Hit) -> bool:
+        """Whether it was said just now, so that it need not be told again."""
+        session = self.session
+        return session is not None and hit.session == session.id and (hit.seq or 0) > session.boundary_seq
+
+
+@dataclass(frozen=True, slots=True)
+class Overseer:
+    store: Store
+    clock: Clock
+    state: StateService
+    series: SeriesService
+    recalling: Recalling
+    knowing: Knowing
+    consultant: Consultant
+    count: Callable[[str], int]
+    zone: str
+    week_start: Weekday
+    idle: timedelta
+    """More silence than this ends a session."""
+    vectors: Vectors | None
+
+    def before(self, scope: Scope, asked: Asked) -> Injection:
+        """What to give to the agent for this goal. It does not raise for a slow or wrong model: it says so."""
+        _check(asked)
+        began = self.clock.monotonic()
+        work = _Work(scope, asked, self.clock.now(), began + asked.deadline_s)
+        work.time_range = extract_time_range(asked.goal, work.now, self.zone, week_start=self.week_start)
+        held = self.store.read(scope.owner, lambda view: self._held(view, work))
+        if held.left_out:
+            work.notes.append(f"only the first {KEYS_MAX} keys were looked at")
+        order, needs = self._ranked(held, work)
+        offers = self._offers(held, order, needs, work)
+        answer = self._recalled(work)
+        blocks, shown = self._packed(held, offers, answer, needs, work)
+        took_ms = (self.clock.monotonic() - began) * 1000
+        made = self._injection(blocks, shown, work, took_ms)
+        self._record(made, work)
+        return made
+
+    # -- what there is
+
+    def _held(self, view: View, work: _Work) -> _Held:
+        from perdure.engine.choosing import uses_of
+
+        address = work.scope.address
+        recent = view.oversight.list_decisions(limit=RECENT_DECISIONS, kind="before", address=address)
+        keys = self.state.keys_in(view, work.now, limit=KEYS_MAX + 1)
+        cards = recent[0].body.get("cards") if recent else None
+        earlier = tuple(str(card) for card in cards) if isinstance(cards, list) else ()
+        open_ones = view.conversation.open_sessions(address, limit=1)
+        return _Held(
+            keys=keys[:KEYS_MAX],
+            series=view.series.list_series(after=None, limit=KEYS_MAX),
+            uses=uses_of(decision.body for decision in recent),
+            earlier_cards=earlier,
+            left_out=len(keys) > KEYS_MAX,
+            session=next((one for one in open_ones if work.now - one.last_at <= self.idle), None),
+        )
+
+    def _ranked(self, held: _Held, work: _Work) -> tuple[list[Ranked], float]:
+        """The keys and series that bear on the goal most, and how likely it is that it needs any."""
+        import numpy as np
+
+        from perdure.engine.bearing import bearing
+        from perdure.engine.choosing import ranked
+
+        names = tuple((info.key, info.preview or "") for info in held.keys)
+        described = tuple((one.name, one.spec.description) for one in held.series)
+        catalogue = _catalogue(names, described, self.vectors)
+        found = bearing(work.asked.goal, catalogue, timed=work.time_range is not None)
+        now = work.now.timestamp()
+        saved_at = [info.updated_at.timestamp() for info in held.keys] + [one.last_updated.timestamp() for one in held.series]
+        ages = (now - np.array(saved_at, np.float64)) / 86_400
+        uses = np.zeros(len(catalogue.candidates), np.float32)
+        if held.uses:
+            uses[:] = [held.uses.get((one.kind, one.id), 0) for one in catalogue.candidates]
+        order = ranked(catalogue.candidates, found.scores, ages.astype(np.float32), uses, limit=CHOICES_KEPT_MAX)
+        return order, found.needs
+
+    # -- keys and series
+
+    def _offers(self, held: _Held, order: Sequence[Ranked], needs: float, work: _Work) -> list[Offer]:
+        """The chosen state keys and series, with what can be shown of them."""
+        from perdure.engine.choosing import chosen_by_rules, is_sure
+
+        if not order:
+            return []
+        left_out = len(held.keys) + len(held.series) - len(order)
+        by_model = self._by_model(order, left_out, work) if self.consultant.available else None
+        choices = chosen_by_rules(order, needs) if by_model is None else by_model
+        work.choices += choices
+        if left_out:
+            work.notes.append(f"{left_out} more keys bear less on the goal")
+        if work.time_range is not None:
+            work.span = self._span(work.time_range, work.now)
+        keys = {one.candidate.id: one.place for one in order if one.candidate.kind == "state"}
+        series = {one.name: one for one in held.series}
+        offers = []
+        for place, choice in enumerate(one for one in choices if one.included):
+            if choice.kind == "series":
+                offers.append(self._series_offer(series[choice.id], work))
+            elif by_model is None and not is_sure(choice, place == 0):
+                info = held.keys[keys[choice.id]]
+                offers.append(glimpse(choice.id, (info.preview or "")[:PREVIEW_CHARS], info.size_bytes))
+            else:
+                loaded = self.state.find(work.scope.owner, choice.id)
+                offers += [state_offer(choice.id, loaded.value)] if loaded.found else []
+        return offers
+
+    def _by_model(self, order: Sequence[Ranked], left_out: int, work: _Work) -> list[Choice] | None:
+        """The choices of the model among the best; None if it gave none that can be used."""
+        from perdure.engine.choosing import chosen_by_model
+
+        best = order[:OFFERED_MAX]
+        names = {one.candidate.id for one in best}
+
+        def read(answer: Json) -> tuple[list[str], str]:
+            found = cast("dict[str, Json]", answer)
+            wanted = found["relevant_keys"]
+            return [str(name) for name in wanted], str(found.get("time_range") or "")
+
+        lines = [as_data({"goal": work.asked.goal[:GOAL_BYTES_MAX], "left_out": left_out + len(order) - len(best)})]
+        lines += [as_data(_line(one)) for one in best]
+        prompt = filled(prompt_named("relevance"), {"data": "\n".join(lines)})
+        question = Question("relevance", (ChatMessage("user", prompt),), RELEVANCE_SCHEMA, read)
+        left_s = work.until - self.clock.monotonic()
+        got: Consulted[tuple[list[str], str]] = self.consultant.ask(work.scope.owner, question, deadline_s=max(left_s, 0.01))
+        work.calls, work.outcome = got.calls, got.outcome
+        if got.value is None:
+            work.notes.append(f"the model's choice cannot be used ({got.outcome}: {got.detail}); the rules have chosen")
+            return None
+        wanted, words = got.value
+        unknown = [name for name in wanted if name not in names]
+        if unknown:
+            work.notes.append(f"the model named {len(unknown)} keys that there are not; they are left out")
+        if work.time_range is None and words:
+            # The model points at words; what they mean is worked out here, as for any other words.
+            work.time_range = extract_time_range(words, work.now, self.zone, week_start=self.week_start)
+        not_offered = [
+            Choice(one.candidate.kind, one.candidate.id, False, "not offered to the model", round(one.score, 4))
+            for one in order[OFFERED_MAX:]
+        ]
+        return chosen_by_model(best, wanted, self.consultant.name) + not_offered
+
+    def _span(self, found: TimeRange, now: datetime) -> Span | None:
+        start, end = found.bounds(now, earliest=datetime(1970, 1, 1, tzinfo=UTC))
+        return Span(to_us(start), to_us(end)) if start < end else None
+
+    def _series_offer(self, series: Series, work: _Work) -> Offer:
+        span = work.span
+        options = QueryOptions(limit=min(ENTRIES_SHOWN_MAX, self.series.limits.page_rows_max))
+        if span is None:
+            start, end = datetime(1970, 1, 1, tzinfo=UTC), work.now
+        else:
+            start, end = span.start, span.end
+        answer = self.series.query(work.scope.owner, series.name, start, end, options)
+        if span is None and answer.oldest_us is not None and answer.newest_us is not None:
+            answer = replace(answer, wanted=Span(answer.oldest_us, answer.newest_us + 1))
+        return series_offer(series.name, series.spec.description, answer, asked=span is not None)
+
+    # -- what is remembered
+
+    def _recalled(self, work: _Work) -> Recall | None:
+        """What was found for the goal; None if that took too long."""
+        query = RecallQuery(work.asked.goal, kinds=KINDS, limit=FOUND_MAX)  # type: ignore[arg-type]
+        left_s = work.until - self.clock.monotonic()
+        try:
+            if self.recalling.asks_nobody:
+                answer = self.recalling.recall(work.scope, query)
+            else:
+                answer = within(left_s, lambda: self.recalling.recall(work.scope, query))
+        except TooLate:
+            work.notes.append(f"memories were not looked up within {work.asked.deadline_s:g} s; the goal runs without them")
+            return None
+        work.notes += answer.uncovered.lines()
+        return answer
+
+    def _packed(
+        self, held: _Held, offers: Sequence[Offer], answer: Recall | None, needs: float, work: _Work
+    ) -> tuple[list[Block], dict[tuple[str, str], Json]]:
+        """The blocks within the budget, and what they show of keys and series."""
+        from perdure.engine.choosing import NEEDS_MIN, hits_that_bear
+
+        hits = [] if answer is None else [hit for hit in answer.hits if not held.is_at_hand(hit)]
+        named = () if answer is None else answer.understood.names
+        opens = bool(named) or needs >= NEEDS_MIN
+        kept, choices = hits_that_bear(work.asked.goal, hits, needs=opens, named=named)
+        work.choices += choices
+        earlier = held.earlier_cards if work.asked.target != "goal" else ()
+        lists = self.knowing.standing(work.scope)
+        told = _told(lists)
+        cards = self.knowing.cards_about(work.scope, kept, earlier, limit=CARDS_MAX, told=told)
+        work.cards = tuple(card.entity for card in cards)
+        told |= {fact.id for card in cards for fact in card.facts}
+        work.choices += [
+            Choice("card", card.entity, True, "what is known of it bears on this or an earlier goal") for card in cards
+        ]
+        kept = [hit for hit in kept if hit.id not in told]
+        work.choices += [
+            Choice(_LIST_KINDS[one.kind], source, True, "always holds")
+            for one in lists
+            for line in one.lines
+            for source in line.sources[:1]
+        ]
+        budget = work.asked.budget_tokens
+        for _ in range(TRIES_MAX):
+            dropped: list[str] = []
+            room = int(budget * STABLE_SHARE)
+            stable = [block for one in lists if (block := listed_block(one, int(room * one.share * 2), self.count, dropped))]
+            card_block = found_block(cards, (), max(room - sum(block.tokens for block in stable), 0), self.count, dropped)
+            stable += [replace(as_stable(card_block), kind="cards", title="Who and what this is about")] if card_block else []
+            left = budget - sum(block.tokens for block in stable)
+            shown, missing = offered(offers, left, self.count)
+            tail = blocks_of(shown, self.count)
+            dropped += [f"{offer.kind} {offer.id}" for offer in missing]
+            left -= sum(block.tokens for block in tail)
+            found = found_block((), kept, max(left, 0), self.count, dropped) if kept else None
+            blocks = [*stable, *([found] if found else []), *tail]
+            if self._cost(blocks, shown, work.asked) <= work.asked.budget_tokens:
+                work.notes += [f"no room: {what}" for what in dropped]
+                return blocks, shown
+            budget = int(budget * SHRINK)
+        work.notes.append("nothing of it fits into the budget")
+        return [], {}
+
+    def _cost(self, blocks: Sequence[Block], shown: Mapping[tuple[str, str], Json], asked: Asked) -> int:
+        if asked.target != "goal":
+            return sum(block.tokens for block in blocks)
+        draft = Injection("", "", "goal", tuple(blocks), values_of(shown, blocks), (), 0, 0)
+        return self.count(draft.text) if blocks else 0
+
+    # -- the answer
+
+    def _injection(
+        self, blocks: Sequence[Block], shown: Mapping[tuple[str, str], Json], work: _Work, took_ms: float
+    ) -> Injection:
+        asked = work.asked
+        tokens = {source: block.tokens for block in blocks for source in block.sources}
+        sources = {source for block in blocks for source in block.sources} | {name for _, name in shown} | set(work.cards)
+        choices = [
+            replace(one, tokens=tokens.get(one.id, 0)) if one.id in sources or not one.included
+            else replace(one, included=False, reason=f"{one.reason}, but there was no room")
+            for one in work.choices
+        ]  # fmt: skip
+        return Injection(
+            id=self.clock.new_id(),
+            goal=asked.goal,
+            target=asked.target,
+            blocks=tuple(blocks),
+            values=cast("dict[str, Json]", _visible(values_of(shown, blocks))),
+            choices=tuple(choices),
+            tokens=self._cost(blocks, shown, asked),
+            budget_tokens=asked.budget_tokens,
+            time_range=work.span,
+            model_calls=work.calls,
+            outcome=work.outcome,
+            took_ms=round(took_ms, 3),
+            notes=tuple(work.notes),
+        )
+
+    def _record(self, made: Injection, work: _Work) -> None:
+        """Kept for audit; and what is put into a prompt is noted, so that nothing is learned from it when it comes back."""
+        body: dict[str, Json] = {
+            "goal": made.goal[:GOAL_KEPT_CHARS],
+            "target": made.target,
+            "included": [[one.kind, one.id, one.reason] for one in made.choices if one.included],
+            "left_out": [[one.kind, one.id, one.reason] for one in made.choices if not one.included][:CHOICES_KEPT_MAX],
+            "cards": list(work.cards),
+            "tokens": made.tokens,
+            "budget_tokens": made.budget_tokens,
+            "version": made.version,
+            "model_calls": made.model_calls,
+            "outcome": made.outcome,
+            "took_ms": made.took_ms,
+            "notes": list(made.notes),
+        }
+        decision = Decision(made.id, work.now, work.scope.address, "before", body)
+        self.store.write(work.scope.owner, lambda tx: tx.oversight.put_decision(decision, keep=DECISIONS_KEPT))
+        register_echoes(self.store, self.clock, work.scope.owner, made.blocks)
+
+
+def _check(asked: Asked) -> None:
+    if utf8_size(asked.goal, "`goal`") > GOAL_BYTES_MAX:
+        raise LimitExceeded(f"`goal` has more than {GOAL_BYTES_MAX} bytes; say it in fewer words")
+    if not asked.goal.strip():
+        raise InvalidInput("`goal` is empty; say what is to be done")
+    if asked.target not in TARGETS:
+        raise InvalidInput(f"`target` = {asked.target!r:.40} is unknown; use one of {', '.join(TARGETS)}")
+    budget = asked.budget_tokens
+    if not isinstance(budget, int) or isinstance(budget, bool) or budget < BUDGET_TOKENS_MIN:
+        raise InvalidInput(f"`budget_tokens` = {budget!r:.40} must be a whole number of at least {BUDGET_TOKENS_MIN}")
+    seconds = asked.deadline_s
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds <= 3600:
+        raise InvalidInput(f"`deadline_s` = {seconds!r:.40} must be a number of seconds above 0, at most 3600")
+
+
+@lru_cache(maxsize=64)
+def _catalogue(keys: tuple[tuple[str, str], ...], series: tuple[tuple[str, str], ...], vectors: Vectors | None) -> Catalogue:
+    from perdure.engine.bearing import Candidate, Catalogue
+
+    state = [Candidate("state", key, "", preview) for key, preview in keys]
+    return Catalogue([*state, *(Candidate("series", name, description) for name, description in series)], vectors)
+
+
+def _line(one: Ranked) -> dict[str, Json]:
+    candidate = one.candidate
+    line: dict[str, Json] = {"name": candidate.id, "kind": candidate.kind}
+    if candidate.description:
+        line["about"] = candidate.description[:200]
+    if candidate.preview:
+        line["begins"] = candidate.preview[:80]
+    return line
+
+
+def _told(lists: Sequence[Listed]) -> set[str]:
+    return {source for one in lists for line in one.lines for source in line.sources}
+
+
+_LIST_KINDS: Mapping[str, ChoiceKind] = {"foundation": "memory", "instructions": "instruction", "lessons": "lesson"}
+
+
+def _visible(value: Json) -> Json:
+    """The same without characters that nobody sees: they carry what people would not let pass."""
+    if isinstance(value, str):
+        return visible(value)
+    if isinstance(value, list):
+        return [_visible(one) for one in value]
+    if isinstance(value, dict):
+        return {visible(str(name)): _visible(one) for name, one in value.items()}
+    return value

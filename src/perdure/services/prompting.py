@@ -1,0 +1,53 @@
+"""The combined prompt of an agent: its texts, the lessons that hold where it talks, and the time, packed into a budget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from zoneinfo import ZoneInfo
+
+from perdure.domain.agents import Agent
+from perdure.domain.errors import Corrupt, InvalidInput, Unavailable
+from perdure.domain.prompts import PartKind, Prompt
+from perdure.domain.scope import Scope
+from perdure.domain.text import utf8_size
+from perdure.engine.combining import combine
+from perdure.engine.periods import period_of, time_line
+from perdure.ports.clock import Clock
+from perdure.services.agents import Agents
+from perdure.services.lessons import Lessons
+
+BUDGET_MIN = 100
+BUDGET_TOKENS = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class Prompting:
+    clock: Clock
+    agents: Agents
+    lessons: Lessons
+    count: Callable[[str], int]
+    zone: str
+
+    def prompt(self, scope: Scope, request: str, *, budget_tokens: int) -> Prompt:
+        """Soul, mood, memory and skill of the agent that answers here, and the time. Never over the budget."""
+        utf8_size(request, "`request`")
+        if not isinstance(budget_tokens, int) or isinstance(budget_tokens, bool) or budget_tokens < BUDGET_MIN:
+            raise InvalidInput(f"`budget_tokens` = {budget_tokens!r:.40} must be a whole number of at least {BUDGET_MIN}")
+        shown = self.lessons.shown(scope)
+        notes = list(shown.notes)
+        agent = Agent(shown.agent)
+        try:
+            agent = self.agents.find(scope.owner.space, shown.agent) or agent
+        except (Corrupt, Unavailable) as error:
+            notes.append(str(error))
+        local = self.clock.now().astimezone(ZoneInfo(self.zone))
+        texts: dict[PartKind, str] = {
+            "soul": agent.soul,
+            "mood": agent.mood,
+            "skill": agent.skill,
+            "time": time_line(local, self.zone),
+        }
+        parts, dropped = combine(texts, shown.lessons, request, budget_tokens, self.count)
+        tokens = sum(part.tokens for part in parts)
+        return Prompt(parts, tokens, budget_tokens, shown.agent, period_of(local.hour), dropped, tuple(notes))

@@ -1,0 +1,61 @@
+"""Fixtures of the lane `make test-model`: real models on this machine, behind real servers.
+
+`qwen` is good enough to be right in easy cases. `smollm2` keeps to a schema and is wrong: whatever it says, nothing may break.
+Without the models the tests are skipped, but not where they were asked for: `make test-model` sets `LOCAL_MODEL`.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from serving import OllamaFront, Served, ServerFailed, serving
+
+import local_model
+
+ASKED_FOR = "LOCAL_MODEL"
+THREADS = int(os.environ.get("LOCAL_MODEL_THREADS", "1"))
+"""Two are slower than one where another process wants the second core: the threads wait for each other in a loop."""
+
+
+@pytest.fixture(scope="session")
+def smollm2(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    yield from _served(local_model.SMOLLM2, tmp_path_factory.mktemp("smollm2"))
+
+
+@pytest.fixture(scope="session")
+def qwen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    yield from _served(local_model.QWEN, tmp_path_factory.mktemp("qwen"))
+
+
+@pytest.fixture(scope="session")
+def ollama_smollm2(smollm2: Served) -> Iterator[OllamaFront]:
+    with OllamaFront(smollm2).running() as front:
+        yield front
+
+
+@pytest.fixture(scope="session")
+def ollama_qwen(qwen: Served) -> Iterator[OllamaFront]:
+    with OllamaFront(qwen).running() as front:
+        yield front
+
+
+def _served(model: local_model.Model, folder: Path) -> Iterator[Served]:
+    if missing := _missing(model):
+        if os.environ.get(ASKED_FOR):
+            raise pytest.fail.Exception(missing, pytrace=False)
+        pytest.skip(missing)
+    try:
+        with serving(model.path, model.name, log=folder / "server.log", threads=THREADS) as served:
+            yield served
+    except ServerFailed as error:
+        raise pytest.fail.Exception(str(error), pytrace=False) from None
+
+
+def _missing(model: local_model.Model) -> str:
+    if importlib.util.find_spec("xllamacpp") is None:
+        return "the extra `test-model` is not installed; use: make test-model"
+    return "" if model.is_here() else f"{model.path} is not there; use: make test-model"
