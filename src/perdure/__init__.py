@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from perdure.domain.layers import Layers
     from perdure.domain.limits import Limits
     from perdure.domain.messages import Message, NewMessage, Session, ToolCall
+    from perdure.engine.timeranges import TimeRange, extract_time_range
     from perdure.handles.memory import Memory
     from perdure.services.readthrough import Page, Window
     from perdure.services.series import QueryOptions
@@ -53,10 +54,12 @@ __all__ = [
     "Settings",
     "Summary",
     "SummaryRequest",
+    "TimeRange",
     "ToolCall",
     "Unavailable",
     "Unsupported",
     "Window",
+    "extract_time_range",
     "open",
     "restore",
 ]
@@ -73,6 +76,7 @@ _HOMES = {
     "Layers": "perdure.domain.layers",
     "Limits": "perdure.domain.limits",
     **dict.fromkeys(("Message", "NewMessage", "Session", "ToolCall"), "perdure.domain.messages"),
+    **dict.fromkeys(("TimeRange", "extract_time_range"), "perdure.engine.timeranges"),
     "Memory": "perdure.handles.memory",
     **dict.fromkeys(("Page", "Window"), "perdure.services.readthrough"),
     "QueryOptions": "perdure.services.series",

@@ -274,6 +274,39 @@ def test_only_a_few_questions_are_under_way_at_once_and_waiting_counts(server: S
         thread.join(10)
 
 
+@pytest.mark.parametrize("fault", ["silent", "drips", "drips_headers"])
+def test_a_server_that_holds_on_to_questions_holds_up_no_later_ones(
+    fault: str, server: ScriptedModelServer, protocol: Protocol
+) -> None:
+    model = ServedModel(ModelServer(server.url, "m"), protocol)
+    for _ in range(6):
+        server.script(good, FAULTS[fault])  # so that some go over a connection that was there
+        assert model.chat(asking()).text
+        with pytest.raises(ModelTimeout):
+            model.chat(asking(deadline_s=0.1))
+    assert model.chat(asking()).text == "Noted."
+    model.close()
+
+
+def test_cutting_a_connection_costs_the_others_no_more_than_a_second_try(
+    server: ScriptedModelServer, protocol: Protocol
+) -> None:
+    model = ServedModel(ModelServer(server.url, "m"), protocol)
+    server.script(after(0.5, answer("slow")), good)
+    found: list[str] = []
+    slow = threading.Thread(target=lambda: found.append(model.chat(asking()).text))
+    slow.start()
+    while not server.asked:
+        time.sleep(0.01)
+    model.chat(asking())
+    server.script(FAULTS["drips_headers"])
+    with pytest.raises(ModelTimeout):
+        model.chat(asking(deadline_s=0.1))
+    slow.join(10)
+    assert found in (["slow"], ["Noted."])
+    model.close()
+
+
 def test_many_threads_share_a_model(server: ScriptedModelServer, protocol: Protocol) -> None:
     model = ServedModel(ModelServer(server.url, "m"), protocol)
     server.always(after(0.02))

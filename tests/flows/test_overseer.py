@@ -5,6 +5,7 @@ Each docstring opens with the requirement that the test holds us to.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -17,6 +18,7 @@ from typing import Any
 import pytest
 
 import perdure
+import perdure.aio
 from perdure import InvalidInput
 from perdure.domain.models import ChatReply, ChatRequest
 from perdure.domain.oversight import Injection
@@ -562,3 +564,28 @@ def test_a_tool_that_raises_is_the_agents_affair(ana: perdure.Memory) -> None:
 
     done = ana.run("do it", agent, {"broken": broken})
     assert (done.answer, done.kept) == ("the tool's own trouble", ())
+
+
+def test_a_result_that_is_no_data_stops_nobody(ana: perdure.Memory) -> None:
+    kept = ana.after("getThing", object(), "remember it", mode="auto")
+    assert (kept.action, "object" in kept.reason) == ("none", True)
+
+
+def test_the_async_face_runs_async_agents_and_tools(sqlite: Any) -> None:
+    async def get_kudos() -> list[str]:
+        return GIVERS
+
+    async def agent(text: str, tools: Any) -> str:
+        return ", ".join(await tools["getActivityKudos"]())
+
+    async def day() -> None:
+        async with perdure.aio.open(settings=sqlite.settings) as engine:
+            ana = engine.memory("ana")
+            goal = "Get last week activities and save kudos givers to memory"
+            done = await ana.run(goal, agent, {"getActivityKudos": get_kudos}, mode="auto")
+            assert done.answer == "athlete_123, athlete_456"
+            assert [one.key for one in done.kept] == ["kudos_givers"]
+            assert (await ana.before(KUDOS_GOAL, target="goal")).values == {"kudos_givers": GIVERS}
+            assert [one.kind for one in await ana.decisions()] == ["before", "after", "before"]
+
+    asyncio.run(day())

@@ -8,17 +8,25 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
 import pytest
 from serving import OllamaFront, Served, ServerFailed, serving
 
 import local_model
+import perdure
+from perdure.services import modelled
+from perdure.testing import StoppedClock
 
 ASKED_FOR = "LOCAL_MODEL"
 THREADS = int(os.environ.get("LOCAL_MODEL_THREADS", "1"))
 """Two are slower than one where another process wants the second core: the threads wait for each other in a loop."""
+
+PATIENCE_S = 900.0
+"""A processor that others use, too, takes longer than jobs usually wait."""
 
 
 @pytest.fixture(scope="session")
@@ -41,6 +49,38 @@ def ollama_smollm2(smollm2: Served) -> Iterator[OllamaFront]:
 def ollama_qwen(qwen: Served) -> Iterator[OllamaFront]:
     with OllamaFront(qwen).running() as front:
         yield front
+
+
+@pytest.fixture(params=["openai", "ollama"])
+def right(request: pytest.FixtureRequest, qwen: Served, ollama_qwen: OllamaFront) -> str:
+    """The setting `model` for the one that is right in easy cases."""
+    return _setting(request.param, qwen, ollama_qwen)
+
+
+@pytest.fixture(params=["openai", "ollama"])
+def wrong(request: pytest.FixtureRequest, smollm2: Served, ollama_smollm2: OllamaFront) -> str:
+    """The setting `model` for the one that is wrong."""
+    return _setting(request.param, smollm2, ollama_smollm2)
+
+
+@pytest.fixture
+def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., perdure.Engine]]:
+    """Opens an engine on a store of its own with that model. Its clock stands still, so that the same is asked each time."""
+    monkeypatch.setattr(modelled, "CALL_S", PATIENCE_S)
+    engines = []
+
+    def opened(model: str, **fields: Any) -> perdure.Engine:
+        url = f"sqlite:///{quote(str(tmp_path / f'perdure{len(engines)}.db'))}"
+        engines.append(perdure.open(settings=perdure.Settings(url=url, model=model, **fields), clock=StoppedClock()))
+        return engines[-1]
+
+    yield opened
+    for engine in engines:
+        engine.close()
+
+
+def _setting(dialect: str, served: Served, front: OllamaFront) -> str:
+    return f"{dialect}:{served.url if dialect == 'openai' else front.url}#{served.model}"
 
 
 def _served(model: local_model.Model, folder: Path) -> Iterator[Served]:

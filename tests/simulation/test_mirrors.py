@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
 import secrets
 import time
 from collections.abc import Callable
@@ -16,7 +15,8 @@ import perdure
 from perdure.adapters.files import swap_file
 from perdure.engine.lessons import lessons_of
 
-WRITERS, EACH = 3, 12
+WRITERS, EACH, LINES = 3, 6, 25
+PAUSE_S = 0.02
 SPAWN = multiprocessing.get_context("spawn")
 
 
@@ -24,27 +24,31 @@ def settings(url: str, schema: str, folder: str) -> perdure.Settings:
     return perdure.Settings(url=url, postgres_schema=schema, agents_dir=folder, user="ana", embedder="none")
 
 
-def learns(url: str, schema: str, folder: str, name: str) -> None:
+def learns(url: str, schema: str, folder: str, name: str, strict: bool) -> None:
     """A process that draws lessons, some of which everybody draws, and builds prompts."""
     with perdure.open(settings=settings(url, schema, folder)) as engine:
         ana = engine.memory("ana")
         for number in range(EACH):
             ana.lessons.take_from(f"MEMORY_APPEND: Process {name} learned thing number {number}")
             ana.lessons.add(f"Everybody learned thing number {number}")
-            assert f"Process {name} learned thing number {number}" in ana.prompt(budget_tokens=20_000).text
+            if strict:
+                assert f"Process {name} learned thing number {number}" in ana.prompt(budget_tokens=20_000).text
+            else:
+                ana.prompt()
 
 
 def writes_carefully(folder: str, done: Any) -> None:
     """A person whose editor looks whether the file has changed before it saves."""
     book = Path(folder) / "memory.md"
     number = 0
-    while not done.is_set() or number < EACH:
+    while number < LINES and not done.is_set():
         if not book.exists():
+            time.sleep(PAUSE_S)
             continue
         held = book.read_bytes()
         if swap_file(book, held, f"- Somebody wrote line number {number}\n".encode() + held):
             number += 1
-        time.sleep(0.01)
+        time.sleep(PAUSE_S)
     (Path(folder) / "lines").write_text(str(number))
 
 
@@ -53,17 +57,18 @@ def writes_carelessly(folder: str, done: Any) -> None:
     book = Path(folder) / "memory.md"
     number = 0
     mine: list[str] = []
-    while not done.is_set() or number < EACH:
+    while number < LINES and not done.is_set():
         if not book.exists():
+            time.sleep(PAUSE_S)
             continue
         text = book.read_text()
         mine.append(f"- Somebody wrote line number {number}\n")
         missing = [line for line in mine if line not in text]
         temp = book.with_name(f"{secrets.token_hex(4)}.swp")
         temp.write_text("".join(missing) + text)
-        os.replace(temp, book)
+        temp.replace(book)
         number += 1
-        time.sleep(0.01)
+        time.sleep(PAUSE_S)
     (Path(folder) / "lines").write_text(str(number))
 
 
@@ -75,13 +80,17 @@ def test_nobody_loses_a_line(backend: Any, tmp_path: Path, hand: Callable[[str, 
     backend.open().close()  # the store is made before they all come
     done = SPAWN.Event()
     person = SPAWN.Process(target=hand, args=(str(folder), done))
-    writers = [SPAWN.Process(target=learns, args=(*chosen, str(name))) for name in range(WRITERS)]
+    writers = [SPAWN.Process(target=learns, args=(*chosen, str(name), hand is writes_carefully)) for name in range(WRITERS)]
     for process in (person, *writers):
         process.start()
-    for writer in writers:
-        writer.join(120)
-    done.set()
-    person.join(60)
+    try:
+        for writer in writers:
+            writer.join(60)
+        done.set()
+        person.join(30)
+    finally:
+        for process in (person, *writers):
+            process.kill()
     assert [process.exitcode for process in (person, *writers)] == [0] * (1 + WRITERS)
     by_hand = {f"Somebody wrote line number {number}" for number in range(int((folder / "lines").read_text()))}
     drawn = {f"Process {name} learned thing number {number}" for name in range(WRITERS) for number in range(EACH)}

@@ -28,10 +28,12 @@ MAY_IMPORT = {
     # Context documents work on a folder alone, without an engine: their own composition root.
     "knowledge": {"domain", "engine", "services"},
     "recalling": {"domain", "ports", "handles"},
+    "oversight": {"domain", "handles"},
+    "models": {"domain", "ports"},
     "contexts": {"domain", "ports", "engine", "adapters", "app", "aio"},
     "interfaces": {"", "domain", "ports", "services", "settings", "handles", "app", "aio", "interfaces"},
     "testing": {"domain", "ports", "engine", "services", "testing"},
-    "__init__": {"app", "domain", "handles", "services", "settings"},
+    "__init__": {"app", "domain", "engine", "handles", "services", "settings"},
 }
 PURE = {"domain", "engine"}
 FORBIDDEN_IN_PURE = {

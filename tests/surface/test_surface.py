@@ -12,6 +12,8 @@ import perdure
 import perdure.aio
 import perdure.app
 import perdure.knowledge
+import perdure.models
+import perdure.oversight
 import perdure.recalling
 import perdure.testing
 from perdure.aio import (
@@ -41,8 +43,8 @@ from perdure.handles.transcripts import TranscriptHandle
 
 NAMES = [
     "Conflict", "Context", "Corrupt", "Digest", "Engine", "InvalidInput", "Layers", "LimitExceeded", "Limits", "Memory", "Message",
-    "NewMessage", "NotFound", "Page", "PerdureError", "QueryOptions", "Session", "Settings", "Summary", "SummaryRequest", "ToolCall",
-    "Unavailable", "Unsupported", "Window", "open", "restore",
+    "NewMessage", "NotFound", "Page", "PerdureError", "QueryOptions", "Session", "Settings", "Summary", "SummaryRequest",
+    "TimeRange", "ToolCall", "Unavailable", "Unsupported", "Window", "extract_time_range", "open", "restore",
 ]  # fmt: skip
 
 
@@ -64,6 +66,16 @@ def test_the_testing_names_are_these() -> None:
         assert getattr(perdure.testing, name) is not None
     with pytest.raises(AttributeError):
         perdure.testing.nonsense  # noqa: B018
+
+
+def test_the_names_of_the_overseer_and_of_models_are_these() -> None:
+    assert perdure.oversight.__all__ == [
+        "AfterFields", "BeforeFields", "Block", "Choice", "Decision", "Injection", "Kept", "Ran", "RunFields", "SaveMode",
+        "SeriesOffer", "Target",
+    ]  # fmt: skip
+    assert perdure.models.__all__ == [
+        "ChatMessage", "ChatModel", "ChatReply", "ChatRequest", "Consulted", "ModelRefused", "ModelTimeout", "Usage",
+    ]  # fmt: skip
 
 
 def test_the_names_of_recall_are_these() -> None:

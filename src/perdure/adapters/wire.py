@@ -9,11 +9,13 @@ from __future__ import annotations
 import json
 import os
 import random
+import socket
 import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from perdure.adapters.wire_failures import Passing, check_status, http_library, late, translated, unreadable
 from perdure.domain.errors import InvalidInput, PerdureError, Unavailable
@@ -72,6 +74,7 @@ class Wire:
         self._lock = threading.Lock()
         self._client: httpx2.Client | None = None
         self._waiting: set[_Exchange] = set()
+        self._opened: WeakSet[Any] = WeakSet()
         self._start_afresh()
 
     def __repr__(self) -> str:
@@ -97,18 +100,16 @@ class Wire:
     def close(self) -> None:
         """Give the connections back; whoever waits for an answer is told. It can be used again: it connects anew."""
         with self._lock:
-            client, self._client = self._client, None
             waiting = list(self._waiting)
         for one in waiting:
             one.break_off(Unavailable(f"{self._peer.who} was closed before it had answered"))
-        if client is not None:
-            client.close()
+        self._cut_all()
 
     def _exchange(self, body: bytes, until: float, deadline_s: float) -> object:
         """One question and its answer, in a thread that is left behind at the deadline.
 
         The client's timeouts count from byte to byte, and finding a host's address has none: a server that drips its
-        headers would hold us for ever. The thread gives its place back when it ends, so no more than `calls_max` are left.
+        headers would hold us for ever. The connection is cut, so that the thread ends; it gives its place back then.
         """
         slots = self._own_slots()
         if not slots.acquire(timeout=max(0.0, until - time.monotonic())):
@@ -116,19 +117,32 @@ class Wire:
         if time.monotonic() >= until:
             slots.release()
             raise late(self._peer.who, deadline_s)
-        running = _Exchange(lambda: self._post(body, until, deadline_s), slots)
+        running = _Exchange(lambda exchange: self._post(body, until, deadline_s, exchange), slots)
         with self._lock:
             self._waiting.add(running)
         try:
             running.start()
             if not running.ended.wait(max(0.0, until - time.monotonic())):
+                # If it went over a connection of an earlier question, nobody knows which: all are cut, the others ask again.
+                if running.stream is None or not _shut(running.stream):
+                    self._cut_all()
                 raise late(self._peer.who, deadline_s)
             return running.answer()
         finally:
             with self._lock:
                 self._waiting.discard(running)
 
-    def _post(self, body: bytes, until: float, deadline_s: float) -> object:
+    def _cut_all(self) -> None:
+        with self._lock:
+            client, self._client = self._client, None
+            opened = list(self._opened)
+            self._opened.clear()
+        for stream in opened:
+            _shut(stream)
+        if client is not None:
+            client.close()
+
+    def _post(self, body: bytes, until: float, deadline_s: float, exchange: _Exchange) -> object:
         who, client, left_s = self._peer.who, self._connected(), max(0.001, until - time.monotonic())
         timeout = http_library().Timeout(left_s, connect=min(CONNECT_S, left_s))
 
@@ -148,7 +162,13 @@ class Wire:
             except PerdureError:
                 return None
 
-        with translated(who), client.stream("POST", self._peer.url, content=body, timeout=timeout) as reply:
+        def watch(event: str, told: Mapping[str, Any]) -> None:
+            if event.endswith(("connect_tcp.complete", "start_tls.complete")):
+                exchange.stream = told["return_value"]
+                self._opened.add(exchange.stream)
+
+        sent = client.stream("POST", self._peer.url, content=body, timeout=timeout, extensions={"trace": watch})
+        with translated(who), sent as reply:
             check_status(reply, who, lambda: said(reply))
             content = read(reply, self._peer.reply_bytes_max)
         return _parsed(content, who)
@@ -178,14 +198,17 @@ class Wire:
         self._pid = os.getpid()
         self._client = None
         self._waiting = set()
+        self._opened = WeakSet()
         self._slots = threading.Semaphore(self._peer.calls_max)
 
 
 class _Exchange:
     """A call in a thread of its own. Whoever waits for it may stop waiting."""
 
-    def __init__(self, call: Callable[[], object], slots: threading.Semaphore) -> None:
+    def __init__(self, call: Callable[[_Exchange], object], slots: threading.Semaphore) -> None:
         self.ended = threading.Event()
+        self.stream: Any = None
+        """The connection it goes over, if it is a new one."""
         self._call = call
         self._slots = slots
         self._value: object = None
@@ -210,12 +233,21 @@ class _Exchange:
 
     def _run(self) -> None:
         try:
-            self._value = self._call()
+            self._value = self._call(self)
         except BaseException as error:  # noqa: BLE001 - raised again where the answer is waited for
             self._error = self._error or error
         finally:
             self._slots.release()
             self.ended.set()
+
+
+def _shut(stream: Any) -> bool:
+    """End a connection so that whoever reads from it, in whatever thread, stops reading."""
+    try:
+        stream.get_extra_info("socket").shutdown(socket.SHUT_RDWR)
+    except (OSError, ValueError, AttributeError):
+        return False  # it is closed
+    return True
 
 
 def _parsed(content: bytes, who: str) -> object:

@@ -101,10 +101,13 @@ def complaints(value: Json, schema: Mapping[str, Json]) -> list[str]:
 _THOUGHT = re.compile(r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 _THOUGHT_END = re.compile(r"</(?:think|thinking|reasoning)>", re.IGNORECASE)
 _REFUSAL = re.compile(
-    r"[\"'*\s]*(?:(?:i(?:['’]m| am) (?:very |so |really )?sorry|sorry|apologies|i apologi[sz]e|unfortunately)[,.]?\s*(?:but )?)?"
-    r"(?:i (?:can ?not|can['’]?t|could not|will not|won['’]?t|must decline|am (?:not able|unable) to|am not (?:allowed|permitted) to)"
-    r"|i['’]m (?:not able|unable|not (?:allowed|permitted)) to|as an ai\b)"
-    r"|[\"'*\s]*(?:es tut mir leid|tut mir leid|lo siento|je suis désolée?|désolée?)\b",
+    r"[\"'*\s]*(?:(?:i(?:['’]m| am) (?:very |so |really )?sorry|sorry|apologies|unfortunately)[,.]?\s*(?:but )?)?"
+    r"(?:i (?:can ?not|can['’]?t|could not|will not|won['’]?t|must decline to)"
+    r"|i(?:['’]m| am) (?:not able|unable|not allowed) to) (?:\w+ )?"
+    r"(?:help|assist|comply|provide|answer|respond|summari[sz]e|fulfil|process|continue|engage|discuss|create|generate"
+    r"|produce|support|do (?:that|this|it)\b)"
+    r"|as an ai(?: language)?(?: model| assistant)?,? i\b"
+    r"|(?:es )?tut mir leid|lo siento\b|(?:je suis )?désolée?\b",
     re.IGNORECASE,
 )
 _OPENER = re.compile(r"[{\[]")

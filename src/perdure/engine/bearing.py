@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from perdure.engine.bearing_weights import GOAL_BIAS, GOAL_WEIGHTS, KEY_BIAS, KEY_WEIGHTS
-from perdure.engine.goal_cues import GOAL_FEATURES, goal_cues, names_in
+from perdure.engine.bearing_weights import GOAL_BIAS, GOAL_WEIGHTS, KEY_BIAS, KEY_WEIGHTS, MEANING_WEIGHTS
+from perdure.engine.goal_cues import GOAL_CHARS_MAX, GOAL_FEATURES, goal_cues, names_in
 from perdure.engine.lexicon import folded, lexemes
 
 if TYPE_CHECKING:
@@ -222,16 +222,20 @@ def bearing(goal: str, catalogue: Catalogue, *, timed: bool) -> Bearing:
     rows = measure(goal, catalogue, timed=timed)
     scores = _squashed(rows @ _KEYS + KEY_BIAS)
     cues = goal_features(goal, catalogue, rows, scores, timed=timed)
-    needs = float(_squashed(cues @ _GOAL + GOAL_BIAS))
+    meant = 0.0 if catalogue.vectors is None else float(catalogue.vectors([goal[:GOAL_CHARS_MAX]])[0] @ _MEANT)
+    needs = float(_squashed(np.float32(float(cues @ _GOAL) + meant + GOAL_BIAS)))
     return Bearing(needs, scores)
 
 
-_KEYS = np.array([KEY_WEIGHTS[name] for name in FEATURES], np.float32)
-_GOAL = np.array([GOAL_WEIGHTS[name] for name in GOAL_FEATURES], np.float32)
+_KEYS = np.array([KEY_WEIGHTS.get(name, 0.0) for name in FEATURES], np.float32)
+_GOAL = np.array([GOAL_WEIGHTS.get(name, 0.0) for name in GOAL_FEATURES], np.float32)
 
 
-def _squashed(values: Floats) -> Floats:
-    return (1 / (1 + np.exp(-np.clip(values, -30, 30)))).astype(np.float32)
+_MEANT = np.array(MEANING_WEIGHTS, np.float32)
+
+
+def _squashed(values: Floats | np.float32) -> Floats:
+    return np.asarray(1 / (1 + np.exp(-np.clip(values, -30, 30))), np.float32)
 
 
 _EMPTY = frozenset(

@@ -23,6 +23,8 @@ class Moment:
     """The weekday on which weeks begin, Monday is 0."""
     asked: bool = False
     """The words are those of a question, in which parts of a day, month or year are meant widely."""
+    cue: int = 0
+    """The tense, as far as the words around say it; 0 if it was only assumed."""
 
     @property
     def today(self) -> date:

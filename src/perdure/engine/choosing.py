@@ -10,25 +10,24 @@ import numpy as np
 
 from perdure.domain.oversight import Choice
 from perdure.domain.recall import Hit
-from perdure.engine.bearing import Candidate, goal_words
-from perdure.engine.lexicon import lexemes
+from perdure.engine.bearing import Candidate
+from perdure.engine.bearing_weights import NEEDS_MIN
+from perdure.engine.goal_cues import names_in
+from perdure.engine.lexicon import folded
 
 if TYPE_CHECKING:
     from perdure.engine.bearing import Floats
 
-NEEDS_MIN = 0.55
-"""Below this, the goal is taken to need nothing of the user's."""
-SHOWN_MAX = 10
-SCORE_MIN = 0.012
-SHARES_MIN = ((0.95, 0.25), (0.7, 0.03), (0.0, 0.02))
+SHOWN_MAX = 12
+SCORE_MIN = 0.01
+SHARES_MIN = ((0.95, 0.25), (0.7, 0.03), (0.0, 0.01))
 """What is shown has at least so much of the best one's score: the surer the best one is, the fewer others are shown."""
 SURE_MIN = 0.25
 """From this score on a value is loaded; below, what is known without it is shown."""
 RECENCY_DAYS = 14.0
 RECENCY_WORTH, USE_WORTH, USES_MAX = 0.2, 0.1, 5
-COVER_MIN, COVER_CLOSED_MIN = 0.4, 0.75
-"""How many of the goal's words a found text must have: of a goal that needs something, and of one that seems not to."""
-NEARNESS_MIN, NEARNESS_CLOSED_MIN = 0.45, 0.65
+HIT_SHARE_MIN = 0.3
+"""Of what was found for a goal, what comes so near the best."""
 HITS_MAX = 12
 
 
@@ -88,27 +87,32 @@ def is_sure(choice: Choice, best: bool) -> bool:
     return best or choice.score >= SURE_MIN
 
 
-def hits_that_bear(
-    goal: str, hits: Sequence[Hit], *, needs: bool, named: Collection[str] = ()
-) -> tuple[list[Hit], list[Choice]]:
-    """Those of the hits that have enough of the goal's words, mean what it means, or are about an entity it names; and a
-    choice for each."""
-    asked = {term for word in goal_words(goal) for term in lexemes(word)}
-    cover_min, near_min = (COVER_MIN, NEARNESS_MIN) if needs else (COVER_CLOSED_MIN, NEARNESS_CLOSED_MIN)
+def hits_that_bear(goal: str, hits: Sequence[Hit], *, needs: float, named: Collection[str]) -> tuple[list[Hit], list[Choice]]:
+    """The best of the hits, if the goal needs something of the user's or names somebody they tell of; and a choice for each.
+
+    `named`: the entities that the goal names.
+    """
+    names = set(names_in(goal))
+    known = bool(named) or any(names & _words_of(hit) for hit in hits)
+    opens = needs >= NEEDS_MIN or known
+    best = max((hit.score for hit in hits), default=0.0)
     kept: list[Hit] = []
     choices: list[Choice] = []
-    for hit in hits:
-        cover = len(asked & set(lexemes(hit.text))) / len(asked) if asked else 0.0
-        meaning = hit.trace.arms.get("meaning")
-        near = 0.0 if meaning is None else meaning.raw
-        about = any(ref in named for ref in hit.entities)
-        bears = (about or cover >= cover_min or near >= near_min) and len(kept) < HITS_MAX
+    for place, hit in enumerate(hits):
+        bears = opens and len(kept) < HITS_MAX and hit.score >= HIT_SHARE_MIN * best
         if bears:
             kept.append(hit)
-        why = f"{cover:.0%} of the goal's words, meaning {near:.2f}{', about an entity that it names' if about else ''}"
-        reason = f"bears on the goal: {why}" if bears else f"bears too little on the goal: {why}"
+            reason = f"found for the goal (place {place + 1}, {hit.score:.2f})"
+        elif not opens:
+            reason = f"the goal seems to need nothing of the user's ({needs:.2f} < {NEEDS_MIN})"
+        else:
+            reason = f"far behind the best (place {place + 1}, {hit.score:.2f})"
         choices.append(Choice(hit.kind, hit.id, bears, reason, round(hit.score, 4)))
     return kept, choices
+
+
+def _words_of(hit: Hit) -> set[str]:
+    return set(folded(f"{hit.speaker} {hit.text[:2_000]}").replace("'", " ").split())
 
 
 def uses_of(bodies: Iterable[Mapping[str, object]]) -> dict[tuple[str, str], int]:

@@ -90,6 +90,28 @@ CUES: tuple[tuple[str, str], ...] = (
             r"|this\b|stock\b)[a-z]"
         ),
     ),
+    ("how_others", r"^(?:and |but |so )?how (?:do|does|did|can|could|would|should) (?!i\b|we\b|my\b|our\b)"),
+    ("how_to", r"^(?:and |but |so )?how (?:do|can|could|would|should) (?:i|we|you|one)\b"),
+    ("old_year", r"\b(?:1[0-9]{3}|20[01][0-9])\b"),
+    ("suppose", r"^(?:if|suppose|imagine|what if|let['’]s say|would you rather)\b"),
+    ("anybody", r"\b(?:someone|somebody|people|one|humans?|you|your|yourself|everyone|most|children|adults)\b"),
+    ("is_it", r"^(?:is|are|can|do|does|should|could|would|was|were|did) (?:it|there|a|an|you|one|the|[a-z]+s)\b"),
+    (
+        "measure",
+        r"\b(?:feet|foot|inch(?:es)?|cm|mm|km/h|mph|miles|pounds|lbs|ounces|lit(?:re|er)s|celsius|fahrenheit|acres?|binary)\b",
+    ),
+    (
+        "ideas",
+        r"\b(?:ideas?|tips?|examples?|ways|reasons|advice|words|phrases?|facts?|quotes?|names?) (?:for|of|to|about|on|that)\b",
+    ),
+    ("said_by_others", r"\bmy (?:\w+ )?(?:says?|said|asked|asks|thinks|claims|believes|told me)\b"),
+    ("feel", r"\bi(?:['’]m| am| feel)\b|\bi (?:keep|always|never|love|hate|like|wonder)\b"),
+    ("help", r"\b(?:help|teach|explain to) me\b|\bcan you\b|\bcould you\b|\bdo you\b|\bare you\b"),
+    (
+        "our_time",
+        r"\b(?:today|tonight|tomorrow|this (?:morning|evening|week|month|year|weekend|quarter|term)|next week|right now)\b",
+    ),
+    ("owned", r"\b(?:do|did|have|has|had|are|were|am|was|will|should|can|may|must) (?:i|we)\b"),
     ("it_them", r"\b(?:it|them|they|that one|those|he|she|him|her|that)\b"),
 )
 """Name and pattern of each cue. They are weighed, none decides alone."""

@@ -9,8 +9,8 @@ from datetime import datetime
 
 from perdure.domain.context import Block
 from perdure.domain.series import SeriesAnswer
-from perdure.domain.spans import Span
 from perdure.domain.text import Json, compact_json
+from perdure.domain.times import from_us
 from perdure.engine.relevant import counted
 
 Count = Callable[[str], int]
@@ -74,7 +74,10 @@ def series_offer(name: str, description: str, answer: SeriesAnswer, *, asked: bo
     `asked`: the goal names the stretch; else it is all there is.
     """
     about: dict[str, Json] = {"series": description} if description else {}
-    about |= {"from": _moment(answer.wanted, "start"), "to": _moment(answer.wanted, "end"), "count": answer.count}
+    start, end = answer.wanted.start, answer.wanted.end
+    if not asked and answer.oldest_us is not None and answer.newest_us is not None:
+        start, end = from_us(answer.oldest_us), from_us(answer.newest_us)
+    about |= {"from": _iso(start), "to": _iso(end), "count": answer.count}
     if asked:
         about |= {"coverage": answer.coverage, "note": coverage_words(answer)}
         if answer.gaps:
@@ -92,16 +95,15 @@ def series_offer(name: str, description: str, answer: SeriesAnswer, *, asked: bo
 def coverage_words(answer: SeriesAnswer) -> str:
     """For the agent: what it need not fetch, and what it must."""
     if not answer.needs_api_call:
-        return f"all of this time is held ({answer.count} entries); nothing of it needs fetching"
+        stale = (
+            f", though nothing was fetched for the last {answer.stale_by_s / 60:.0f} minutes" if answer.stale_by_s >= 60 else ""
+        )
+        return f"all of this time is held ({answer.count} entries){stale}; nothing of it needs fetching"
     gaps = "; ".join(f"{_iso(gap.start)} to {_iso(gap.end)}" for gap in answer.gaps[:GAPS_SHOWN_MAX])
     more = f" and {len(answer.gaps) - GAPS_SHOWN_MAX} more" if len(answer.gaps) > GAPS_SHOWN_MAX else ""
     if answer.coverage == "none":
         return f"nothing of this time is held; fetch {gaps}{more}"
     return f"{answer.count} entries are held; still to be fetched: {gaps}{more}. Fetch nothing else"
-
-
-def _moment(span: Span, name: str) -> str:
-    return _iso(getattr(span, name))
 
 
 def _iso(moment: datetime) -> str:
@@ -148,10 +150,6 @@ def values_of(shown: Mapping[tuple[str, str], Json], blocks: Sequence[Block]) ->
         if block.kind not in ("state", "series"):
             values[f"({block.kind})"] = list(block.text.split("\n"))
     return values
-
-
-def without_block(blocks: Sequence[Block], kind: str) -> list[Block]:
-    return [block for block in blocks if block.kind != kind]
 
 
 def as_stable(block: Block) -> Block:

@@ -12,13 +12,13 @@ from functools import partial
 
 from perdure.engine.calendars import Moment, Stretch, Turn, midnight
 from perdure.engine.timegrammar import Rule, amount, asked
-from perdure.engine.timetables import NUMBERS, WIDE_PARTS, ZONES, any_of
+from perdure.engine.timetables import NUMBERS, WIDE_PARTS, ZONES, any_of, word_set
 
 _ZONED = rf"\(?(?P<zone>{any_of(ZONES)})\b\)?"
 _ZONE = rf"(?:\s*{_ZONED})?"
 _HALF = r"(?P<half>[ap](?:\.?\s?m\b\.?))"
 _SHORT_HALF = r"(?P<half>[ap](?:\.?\s?m\b\.?|\b\.?))"
-_HOUR_WORDS = any_of(word for word, number in NUMBERS.items() if number <= 12 and len(word) > 2)
+_HOUR_WORDS = any_of(word_set("one two three four five six seven eight nine ten eleven twelve"))
 _DIGIT_WORDS = any_of(word for word, number in NUMBERS.items() if number < 10 and len(word) > 2)
 _MINUTE_WORDS = (
     rf"(?:(?:oh|ou|o|zero)[ -]{_DIGIT_WORDS}|(?:twenty|thirty|forty|fifty)[ -]{_DIGIT_WORDS}"
@@ -109,7 +109,9 @@ def _part_turn(match: re.Match[str], _: Moment) -> Turn:
         if day.clock or day.width > timedelta(days=1):
             return None
         start = day.low
-        return replace(day, low=start + timedelta(hours=low), high=start + timedelta(hours=high), clock=True, yearly=None)
+        return replace(
+            day, low=start + timedelta(hours=low), high=start + timedelta(hours=high), clock=True, yearly=None, grain="part"
+        )
 
     return Turn(picked)
 
@@ -230,7 +232,7 @@ RULES: tuple[Rule, ...] = (
     ),
     asked(NUMBERS.keys(), rf"(?P<h>{_HOUR_WORDS}) o['’ ]?clock{_ZONE}", _clock, _HOUR_OF_DAY),
     asked(NUMBERS.keys(), rf"(?P<h>{_HOUR_WORDS})(?:[ -](?P<mi>{_MINUTE_WORDS}))?", _clock, _HOUR_OF_DAY, latent=True),
-    asked("#", rf"(?P<h>\d{{1,2}}) ?(?P<day>h) ?(?P<mi>\d\d)?{_ZONE}", _clock, _HOUR_OF_DAY, latent=True),
+    asked("#", rf"(?P<h>\d{{1,2}}) ?(?P<day>h) ?(?P<mi>\d\d)?{_ZONE}", _clock, _HOUR_OF_DAY, weak=True),
     asked(
         "at um à a", rf"(?:at|um|à|a las|a la) {_ABOUT}(?P<h>\d{{1,2}}) ?(?P<day>h) ?(?P<mi>\d\d)?{_ZONE}", _clock, _HOUR_OF_DAY
     ),
@@ -256,19 +258,19 @@ RULES: tuple[Rule, ...] = (
         "in the at early during morning afternoon evening night lunch lunchtime am vormittag nachmittag abend "
         "morgen le matin soir por tarde noche à",
         r"(?:(?:in|at|during|am|por|à|de) )?(?:the |la |le |l['’]|this )?(?P<part>early morning|morning|"
-        r"afternoon|evening|night|lunch|lunchtime|"
+        r"afternoon|evening|night|lunch time|lunchtime|lunch|"
         r"vormittag|nachmittag|abend|matin|soir|après-midi|noche|nuit|madrugada)",
         _part,
         _PART_OF_DAY,
-        latent=True,
+        weak=True,
     ),
-    asked("am por", r"(?:am|por la) (?P<part>morgen|mañana|tarde)", _part, _PART_OF_DAY, latent=True),
+    asked("am por", r"(?:am|por la) (?P<part>morgen|mañana|tarde)", _part, _PART_OF_DAY, weak=True),
     asked("after", r"after lunch", partial(_set_part, low=13, high=17), _PART_OF_DAY),
     asked("after", r"after school", partial(_set_part, low=15, high=21), _PART_OF_DAY),
     asked("after", r"after work", partial(_set_part, low=17, high=21), _PART_OF_DAY),
     asked(
         "this",
-        r"this (?P<part>early morning|morning|afternoon|evening|lunch|lunchtime|night)",
+        r"this (?P<part>early morning|morning|afternoon|evening|lunch time|lunchtime|lunch|night)",
         partial(_today_part, day=0),
         _PART_OF_DAY,
     ),

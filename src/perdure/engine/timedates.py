@@ -250,6 +250,8 @@ _NO_DAY = (
 _CLOSES = r"(?=\s*(?:$|[?!.,;)]))"
 _REST = r"(?=\s*(?:$|[?!,;)]|(?-i:[a-zäöü])))"
 _NEAR = rf"(?P<rel>{THIS}|{BACK}|{ON}|upcoming)"
+_WEEKEND = "week-?end|wochenende|fin de semana"
+_BETWEEN = r"(?:(?<=between )|(?<=from )|(?<=zwischen )|(?<=entre )|(?<=von )|(?<=Between )|(?<=From ))"
 _IN = "in during throughout over im en au "
 
 RULES: tuple[Rule, ...] = (
@@ -277,6 +279,7 @@ RULES: tuple[Rule, ...] = (
     asked(
         _IN, rf"(?:in|during|throughout|im|en|en el mes de|au mois de) {MONTH}(?:,? (?:of |de )?{YEAR})?", _month, _MONTH_SAYS
     ),
+    asked(MONTHS.keys(), rf"{_BETWEEN}{MONTH}(?= (?:and|to|until|through|und|bis|et|à|y|a)\b)", _month, _MONTH_SAYS),
     asked(MONTHS.keys(), rf"{MONTH}\.?", _month, _MONTH_SAYS, latent=True, tail=NAME_TAIL),
     asked("#", _SLASHED, _numeric, _DATE),
     asked("#", r"(?<![\d./-])(?P<year>(?:19|20)\d\d)(?P<sep>/)(?P<m>\d{1,2})/(?P<d>\d{1,2})(?!/?\d)", _year_first, _DATE),
@@ -321,13 +324,14 @@ RULES: tuple[Rule, ...] = (
     asked("on", rf"on (?-i:(?P<wd>{_SHORT}))\.?", _weekday, _WEEKDAY_SAYS),
     asked(SHORT_WEEKDAYS, rf"(?P<wd>{any_of(SHORT_WEEKDAYS)})\.?", _weekday, _DATE, latent=True, tail=NAME_TAIL),
     asked("hier", r"hier", _yesterday, _DATE),
-    asked("tomorrows", r"tomorrows", lambda _, moment: days_from(moment.today + timedelta(days=1)), _DATE),
+    asked("tomorrows tmr", r"tomorrows|tmr", lambda _, moment: days_from(moment.today + timedelta(days=1)), _DATE),
     asked(
-        f"the at on over during am im en weekend wochenende fin {NEAR_STARTS}",
-        rf"(?:(?:at|on|over|during|am|im|en) )?(?:the )?(?:(?:this )?{_NEAR} )?(?:week-?end|wochenende|fin de semana)(?!s)",
+        f"the at on over during am im en {NEAR_STARTS}",
+        rf"(?:(?:(?:at|on|over|during|en) )?(?:the )?(?:this )?{_NEAR}|(?:(?:at|on|over|during) )?the|am) (?:{_WEEKEND})(?!s)",
         _weekend,
         _WEEKEND_SAYS,
     ),
+    asked("weekend week wochenende fin", rf"(?:{_WEEKEND})(?!s)", _weekend, _WEEKEND_SAYS, latent=True),
     asked("le el", rf"(?:le|el) (?:week-?end|fin de semana) (?P<rel>{BACK}|{ON})", _weekend, _WEEKEND_SAYS),
     asked("el", r"el (?P<rel>próximo|pasado|último) fin de semana", _weekend, _WEEKEND_SAYS),
     asked(
@@ -371,5 +375,5 @@ RULES: tuple[Rule, ...] = (
         _season,
         _SEASON_SAYS,
     ),
-    asked(SEASONS.keys(), _ANY_SEASON, _season, _SEASON_SAYS, latent=True),
+    asked(SEASONS.keys() | {"in"}, rf"(?:in )?{_ANY_SEASON}", _season, _SEASON_SAYS, latent=True),
 )

@@ -9,8 +9,8 @@ from datetime import date, timedelta
 from functools import cache, partial
 
 from perdure.engine import timemoons as moons
-from perdure.engine.calendars import Moment, Stretch, days_from
-from perdure.engine.timegrammar import YEAR, Rule, asked, way
+from perdure.engine.calendars import Moment, Stretch, Turn, days_from
+from perdure.engine.timegrammar import BACK, NEAR_STARTS, ON, THIS, YEAR, Rule, asked, way
 
 Feast = Callable[[int], date]
 Days = int | Callable[[int], int]
@@ -47,7 +47,7 @@ def nth(year: int, *, month: int, weekday: int, place: int) -> date:
 _MON, _TUE, _THU, _FRI, _SAT, _SUN = 0, 1, 3, 4, 5, 6
 _FIXED: dict[tuple[int, int], str] = {
     (1, 1): "new year['’]?s? day|new year['’]?s|neujahr|neujahrstag|nouvel an|jour de l['’]an|año nuevo",
-    (1, 6): "epiphany|three kings['’]? day|dreikönigstag|épiphanie|reyes",
+    (1, 6): "feast of the epiphany|epiphany day|three kings['’]? day|dreikönigstag|épiphanie|día de reyes",
     (2, 2): "groundhog day|candlemas|chandeleur",
     (2, 14): "valentine['’]?s? day|valentine['’]?s|valentinstag|saint-valentin|san valentín",
     (3, 8): "international women['’]?s day|women['’]?s day|weltfrauentag",
@@ -76,9 +76,9 @@ _FIXED: dict[tuple[int, int], str] = {
     (11, 11): "veterans['’]? day|veteran['’]?s day|armistice day|remembrance day|singles['’]? day|martinstag",
     (12, 1): "world aids day",
     (12, 10): "human rights day",
-    (12, 6): "(?:st\\.? |saint )?nicholas day|nikolaus|nikolaustag",
+    (12, 6): "(?:st\\.? |saint )?nicholas day|nikolaustag",
     (12, 24): "christmas['’]?s? eve|xmas eve|heiligabend|heiliger abend|nochebuena|veille de noël|réveillon de noël",
-    (12, 25): "christmas(?: day)?|x-?mas(?: day)?|weihnachten|noël|noel|navidad",
+    (12, 25): "christmas(?: day)?|x-?mas(?: day)?|weihnachten|noël|navidad",
     (12, 26): "boxing day|st\\.? stephen['’]?s day|zweiter weihnachtstag",
     (12, 31): "new year['’]?s? eve|nye|silvester|saint-sylvestre|nochevieja",
 }
@@ -94,7 +94,7 @@ _WEEKDAYS: tuple[tuple[str, int, int, int], ...] = (
 )
 _EASTER: tuple[tuple[str, int], ...] = (
     ("shrove monday|rosenmontag", -48),
-    ("shrove tuesday|mardi gras|pancake (?:day|tuesday)|fastnacht|faschingsdienstag", -47),
+    ("shrove tuesday|mardi gras|fat tuesday|pancake (?:day|tuesday)|fastnacht|faschingsdienstag", -47),
     ("ash wednesday|aschermittwoch|mercredi des cendres|miércoles de ceniza", -46),
     ("palm sunday|palmsonntag|domingo de ramos", -7),
     ("maundy thursday|holy thursday|covenant thu(?:rsday)?|thu(?:rsday)? of mysteries", -3),
@@ -103,14 +103,14 @@ _EASTER: tuple[tuple[str, int], ...] = (
     ("holy saturday|easter saturday|easter eve|karsamstag", -1),
     ("easter(?: sunday| day)?|ostern|ostersonntag|pâques|pascua", 0),
     ("easter mon(?:day)?|ostermontag|lundi de pâques", 1),
-    ("ascension(?: day| thursday)?|christi himmelfahrt|vatertag", 39),
+    ("ascension (?:day|thursday)|christi himmelfahrt|vatertag", 39),
     ("pentecost(?: sunday)?|whit ?sunday|pfingsten|pfingstsonntag|pentecôte|pentecostés", 49),
     ("whit monday|pentecost monday|monday of the holy spirit|pfingstmontag", 50),
     ("trinity sunday", 56),
     ("corpus christi|fronleichnam|fête-dieu", 60),
 )
 _ORTHODOX: tuple[tuple[str, int], ...] = (
-    ("(?:orthodox )?clean monday|orthodox shrove monday", -48),
+    ("(?:orthodox )?clean monday|ash monday|orthodox shrove monday", -48),
     ("lazarus saturday", -8),
     ("orthodox palm sunday", -7),
     ("orthodox good friday|(?:orthodox )?great friday", -2),
@@ -151,7 +151,7 @@ _ISLAMIC: tuple[tuple[str, int, int], ...] = (
     ("eid[- ][aeu]l[- ]fit[re]r?|id[- ][au]l[- ]fitr|zuckerfest|eid ul-fitr", 10, 1),
     ("day of arafa[ht]?|arafat? day", 12, 9),
     ("eid[- ][aeu]l[- ]adha|id[- ][au]l[- ]adha|bakr[- ]?e?id|bakrid|opferfest", 12, 10),
-    ("(?:feast of (?:the )?sacrifice|sacrifice feast)", 12, 10),
+    ("(?:feast|festival) of (?:the )?sacrifice|sacrifice feast", 12, 10),
 )
 _HINDU: tuple[tuple[str, str, int, str, int], ...] = (
     ("ugadi|yugadi|samvatsaradi|chaitra sukh?ladi|gudi padwa", "chaitra", 1, "sunrise", 0),
@@ -172,7 +172,7 @@ _HINDU: tuple[tuple[str, str, int, str, int], ...] = (
     ("naraka? chaturdashi|kali chaudas|chh?oti diwali|roop chaudas", "ashvina", 29, "evening", 0),
     ("diwali|deepavali|divali|lakshmi puja|festival of lights", "ashvina", 30, "evening", 0),
     ("govardhan puja|annakut", "ashvina", 30, "evening", 1),
-    ("bhai dooj|bhaiya dooj|bhai ?tika|bhau beej|bhai phonta", "kartika", 2, "noon", 0),
+    ("bhai dooj|bhai duj|bhaiya dooj|bhai ?tika|bhau beej|bhai phonta", "kartika", 2, "noon", 0),
     ("chhath(?: puja)?|surya shashthi|dala (?:chhath|puja)|dala puja", "kartika", 6, "evening", 0),
     ("guru nanak(?:['’]?s)? (?:jayanti|birthday|gurpurab)", "kartika", 15, "sunrise", 0),
     ("guru gobind singh(?:['’]?s)? (?:jayanti|birthday|gurpurab)", "pausha", 7, "sunrise", 0),
@@ -196,7 +196,7 @@ def _autumn(days: int) -> Feast:
 
 
 _JEWISH: tuple[tuple[str, Feast, int], ...] = (
-    ("rosh ha-?shanah|rosh ha-?shana|rosh ha-?shannah?|jewish new year", _autumn(0), 3),
+    ("rosh ha-?shanah|rosh ha-?shana|rosh ha-?shannah?|jewish new year|yom teruah", _autumn(0), 3),
     ("yom kippur|day of atonement", _autumn(9), 2),
     ("sukk?ot[h]?|succos|sukkos|feast of (?:tabernacles|booths|the ingathering)", _autumn(14), 9),
     ("shemini atzeret", _autumn(21), 2),
@@ -262,7 +262,7 @@ def feasts() -> tuple[tuple[str, Feast, Days], ...]:
         ("black friday", _black_friday, 1),
         ("cyber monday", partial(_beside, _black_friday, 3), 1),
         ("boss['’]?s?['’]? day", partial(_nearest_workday, month=10, day=16), 1),
-        ("lent|fastenzeit|carême|cuaresma", partial(_beside, easter, -46), 46),
+        ("fastenzeit|carême|cuaresma", partial(_beside, easter, -46), 46),
         *_lunar(),
         ("holy week|karwoche|semana santa|semaine sainte", partial(_beside, easter, -7), 7),
     ]
@@ -289,42 +289,34 @@ def _feast(match: re.Match[str], moment: Moment, *, feast: Feast, days: Days) ->
         return make(int(groups["year"]))
     if groups.get("of"):
         return make(moment.today.year + way(match["of"]))
-    rel = groups.get("rel")
-    tense = (1 if rel.lower() in ("this", "upcoming") else way(rel)) if rel else moment.tense or 1
+    return _nearest(make, moment, moment.tense or 1, whole=False)
+
+
+def _nearest(make: Callable[[int], Stretch], moment: Moment, tense: int, *, whole: bool) -> Stretch:
+    """The next or the last one; with `whole`, the last one that is over."""
     year, this = moment.today.year, make(moment.today.year)
     if tense > 0 and this.high <= moment.now:
         year += 1
-    elif tense < 0 and (this.high > moment.now if rel else this.low > moment.now):
+    elif tense < 0 and (this.high if whole else this.low) > moment.now:
         year -= 1
-    return replace(make(year), yearly=None if rel else make)
+    return replace(make(year), yearly=make, grain="feast")
 
 
-_OPEN_REL = r"(?:(?P<rel>last|past|previous|this|next|coming|upcoming|letzte[nrs]?|nächste[nrs]?|diese[nrs]?) )?"
-_LEADING = frozenset(
-    [
-        "last",
-        "past",
-        "previous",
-        "this",
-        "next",
-        "coming",
-        "upcoming",
-        "letzten",
-        "letzte",
-        "nächsten",
-        "nächste",
-        "diese",
-        "dieses",
-        "the",
-        "on",
-        "at",
-    ]
-)
+def _near(match: re.Match[str], _: Moment) -> Turn:
+    """`last Christmas`, `this Thanksgiving`."""
+    tense = way(match["rel"]) or 1
+
+    def picked(feast: Stretch, moment: Moment) -> Stretch | None:
+        if feast.grain != "feast" or feast.yearly is None:
+            return None
+        return replace(_nearest(feast.yearly, moment, tense, whole=True), yearly=None, grain="")
+
+    return Turn(picked)
 
 
 def _starts(names: str) -> set[str]:
     """The words that the alternatives of `names` can begin with: each letter and group before `?` may be left out."""
-    words = set(_LEADING)
+    words: set[str] = set()
     for name in re.split(r"\|(?![^(]*\))", names):
         forms = {""}
         for token in re.findall(r"\(\?:[^)]*\)\??|\[[^]]*\]\??|\\?.\??", name):
@@ -340,17 +332,26 @@ def _starts(names: str) -> set[str]:
     return words
 
 
-def _rules() -> tuple[Rule, ...]:
-    return tuple(
+_NOT_OF_IT = (
+    r"(?! (?:gifts?|presents?|trees?|cards?|songs?|carols?|costumes?|decorations?|cookies?|markets?|movies?|films?|"
+    r"lights|sweaters?|horror|party)\b)"
+)
+_IN_YEAR = rf"(?:,? (?:of |in |de )?{YEAR}| (?:of )?(?P<of>this|last|next) year)?"
+
+
+@cache
+def rules() -> tuple[Rule, ...]:
+    """One rule per feast, and one for the words that say which of them."""
+    found = (
         asked(
             _starts(names),
-            rf"(?:(?:on|at) )?(?:the )?{_OPEN_REL}(?:{names})(?P<weekend> weekend)?"
-            rf"(?:,? (?:of |in |de )?{YEAR}| (?:of )?(?P<of>this|last|next) year)?",
+            rf"(?:{names})(?P<weekend> weekend)?{_IN_YEAR}{_NOT_OF_IT}",
             partial(_feast, feast=feast, days=days),
             "a holiday, from the evening before" if names in _FROM_EVENING else "a holiday",
         )
         for names, feast, days in feasts()
     )
-
-
-RULES: tuple[Rule, ...] = _rules()
+    return (
+        asked(f"the {NEAR_STARTS}", rf"(?:the )?(?P<rel>{THIS}|{BACK}|{ON}|upcoming)", _near, "the holiday next to now"),
+        *found,
+    )

@@ -44,7 +44,7 @@ NAME_TAIL = rf"(?!\w|-(?!(?:{any_of(WEEKDAYS.keys() | MONTHS.keys())})\b)[^\W\d_
 
 _SMALL = any_of(word for word, number in NUMBERS.items() if number < 10)
 COUNT = (
-    r"(?P<n>\d{1,3}\.\d|\d{1,4}|1/2|3/4|1/4|(?:a )?(?:three[- ])?quarters? of an?|half an?|(?:a )?half|a "
+    r"(?P<n>\d{1,3}\.\d|\d{1,4}|(?:1/2|3/4|1/4)(?: of)?(?: an)?|(?:a )?(?:three[- ])?quarters? of an?|half an?|(?:a )?half|a "
     r"pair of|(?:a )?couple(?: of)?"
     rf"|(?:a )?few|(?:twenty|thirty|forty|fifty)[ -]{_SMALL}|(?:one|two|three|a) and a half|{any_of(NUMBERS)})"
 )
@@ -81,13 +81,19 @@ Resolve = Callable[[re.Match[str], Moment], "Stretch | Turn | None"]
 class Rule:
     """Where `source` matches, which begins with one of `starts` (`#` is any number), `resolve` says what it means."""
 
-    starts: frozenset[str]
+    starts: tuple[str, ...]
     source: str
     resolve: Resolve
     says: str = ""
     """How the words are read, for people."""
     latent: bool = False
-    """A time only where the text leaves no doubt: beside another time, or where there is nothing else."""
+    """A time only where the text leaves no doubt: where there is nothing else."""
+    weak: bool = False
+    """A time only beside another."""
+
+    def first_words(self) -> set[str]:
+        """Of a start of several parts, the first one is looked for."""
+        return {re.split(r"[\s'’-]", word)[0].lower() for word in self.starts}
 
     @property
     def pattern(self) -> re.Pattern[str]:
@@ -101,16 +107,22 @@ def compiled(source: str) -> re.Pattern[str]:
 
 
 def rule(starts: str | Collection[str], pattern: str, resolve: Resolve, says: str = "", *, latent: bool = False) -> Rule:
-    """A rule whose match ends with a word. Of a start of several words or parts, the first one is looked for."""
-    words = starts.split() if isinstance(starts, str) else starts
-    return Rule(frozenset(re.split(r"[\s'’-]", word)[0] for word in words), pattern + TAIL, resolve, says, latent)
+    """A rule whose match ends with a word."""
+    return Rule(tuple(starts.split() if isinstance(starts, str) else starts), pattern + TAIL, resolve, says, latent)
 
 
 def asked(
-    starts: str | Collection[str], pattern: str, resolve: Resolve, says: str, *, latent: bool = False, tail: str = OPEN_TAIL
+    starts: str | Collection[str],
+    pattern: str,
+    resolve: Resolve,
+    says: str,
+    *,
+    latent: bool = False,
+    weak: bool = False,
+    tail: str = OPEN_TAIL,
 ) -> Rule:
     """A rule for questions."""
-    return replace(rule(starts, "", resolve, says, latent=latent), source=pattern + tail)
+    return replace(rule(starts, "", resolve, says, latent=latent), source=pattern + tail, weak=weak)
 
 
 def number(word: str | None) -> int:

@@ -7,14 +7,14 @@ from datetime import datetime, timedelta
 
 from perdure.engine.calendars import Stretch, midnight
 from perdure.engine.timegrammar import ASKED_UNIT, COUNT, GAP, ORDINAL, amount, compiled, ordinal
-from perdure.engine.timepieces import Asking, Piece, tense
+from perdure.engine.timepieces import Asking, Piece
 from perdure.engine.timetables import ASKED_UNITS
 from perdure.engine.timewindows import lasting
 
 _DAY = timedelta(days=1)
 _GAP_CHARS = 24
 _GLUE = (
-    r"\s*,?\s*(?:(?:at|@|on|um|am|à|a las|a la|in the|in|of|from|around|about|gegen|vers|exactly|"
+    r"(?:['’]s)?\s*,?\s*(?:(?:at|@|on|um|am|à|a las|a la|in the|in|of|from|around|about|gegen|vers|exactly|"
     r"approximately|im|en|le|el|der|des|de|del|du|"
     r"von|for|the|during|by)\s*(?:the|about|around|el|la)?)?\s*,?\s*"
 )
@@ -40,7 +40,7 @@ def joined(text: str, found: list[Piece], asking: Asking) -> list[Piece]:
     found = _ranges(text, found, loose=True)
     found = _beside(text, _beside(text, found, loose=False), loose=True)
     found = _cut(text, [_lasting(text, piece) for piece in found])
-    return _ranges(text, [_anchored(text, piece, asking) for piece in found], loose=False)
+    return _ranges(text, [_anchored(piece, asking) for piece in found], loose=False)
 
 
 def _beside(text: str, found: list[Piece], *, loose: bool) -> list[Piece]:
@@ -61,7 +61,11 @@ def _merged(text: str, one: Piece, two: Piece, *, loose: bool) -> Piece | None:
     if not loose and (one.what.loose or two.what.loose):
         return None
     both = together(one.what, two.what)
-    return Piece(one.start, two.end, both, f"{one.says}; {two.says}", one.ranged or two.ranged) if both else None
+    return (
+        Piece(one.start, two.end, both, f"{one.says}; {two.says}", one.ranged or two.ranged, one.weak and two.weak)
+        if both
+        else None
+    )
 
 
 def _cut(text: str, found: list[Piece]) -> list[Piece]:
@@ -120,6 +124,8 @@ def _dated(one: Stretch, two: Stretch) -> Stretch | None:
             if two.low.weekday() == one.low.weekday() or two.yearly is None
             else _right_weekday(one, two)
         )
+    if one.weekday and two.width >= timedelta(days=28) and not two.yearly and not two.clock:
+        return two  # `the Wednesday two months ago`: which one is not said
     if one.yearly and not two.yearly and two.width >= timedelta(days=20) and not two.clock and two.width > one.width:
         inside = [
             made for year in range(two.low.year - 1, two.high.year + 1) if two.low <= (made := one.yearly(year)).low < two.high
@@ -157,7 +163,7 @@ def _ranges(text: str, found: list[Piece], *, loose: bool) -> list[Piece]:
         lead = _range_lead(text, last, piece, loose=loose) if last else None
         both = _between(last.what, piece.what) if last and lead is not None else None
         if last and both and lead is not None:
-            done[-1] = Piece(lead, piece.end, both, "from the first to the second", ranged=True)
+            done[-1] = Piece(lead, piece.end, both, "from the first to the second", ranged=True, weak=last.weak and piece.weak)
         else:
             done.append(piece)
     return done
@@ -225,12 +231,12 @@ def _between(one: Stretch, two: Stretch) -> Stretch | None:
     return Stretch(low, high, "span", clock=one.clock, loose=one.loose and two.loose, offset_min=offset)
 
 
-def _anchored(text: str, piece: Piece, asking: Asking) -> Piece:
+def _anchored(piece: Piece, asking: Asking) -> Piece:
     """A time of day without a day: the last such time, or the next one where the words look ahead."""
     what = piece.what
     if not what.loose:
         return piece
-    way = tense(text, piece.start, piece.end, asking.bias)
+    way = asking.cues.tense(piece.start, piece.end, asking.bias)
     starts = [what.low + timedelta(days=day) for day in (-1, 0, 1)]
     if what.twelve and way > 0:
         starts += [start + timedelta(hours=12) for start in starts]

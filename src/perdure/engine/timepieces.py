@@ -9,11 +9,13 @@ import re
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
+from itertools import chain
 
 from perdure.engine import timeclocks, timedates, timefeasts, timerules, timeturns, timewindows
 from perdure.engine.calendars import Moment, Stretch
-from perdure.engine.timegrammar import STOPS, Rule, compiled
+from perdure.engine.timegrammar import Rule, compiled
 from perdure.engine.timetables import MONTHS, SEASONS, WEEKDAYS, any_of
+from perdure.engine.timetense import Cues
 
 _WORD = re.compile(r"[^\W_]+")
 _INSIDE = re.compile(r"\d[.,]\d")  # a digit behind a point is part of a number
@@ -32,18 +34,24 @@ class Piece:
     says: str
     ranged: bool = False
     """Its words give an end, or both."""
+    weak: bool = False
+    """It is a time only beside another."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """When a question is asked, on the asker's clock; which way it looks if it does not say; when weeks begin."""
+    """When a question is asked, on the asker's clock; what in it points ahead or back, and which way it looks if nothing does;
+    when weeks begin."""
 
     now: datetime
+    cues: Cues
     bias: int = -1
     week_start: int = 0
 
-    def moment(self, tense: int) -> Moment:
-        return Moment(self.now, tense, self.week_start, asked=True)
+    def moment(self, start: int, end: int) -> Moment:
+        """The moment of asking, as the words around that place see it."""
+        cue = self.cues.tense(start, end, 0)
+        return Moment(self.now, cue or self.bias, self.week_start, asked=True, cue=cue)
 
 
 def pieces(text: str, asking: Asking, *, latent: bool) -> list[Piece]:
@@ -51,7 +59,7 @@ def pieces(text: str, asking: Asking, *, latent: bool) -> list[Piece]:
     found: list[Piece] = []
     taken = 0
     for word in _WORD.finditer(text):
-        if word.start() < taken or _INSIDE.match(text, max(0, word.start() - 2)):
+        if word.start() < taken or (word.start() > 1 and _INSIDE.match(text, word.start() - 2)):
             continue
         piece = _at(text, word.start(), asking, latent=latent)
         if piece:
@@ -60,14 +68,18 @@ def pieces(text: str, asking: Asking, *, latent: bool) -> list[Piece]:
     return found
 
 
+def _shared() -> list[Rule]:
+    return [rule for rule in timerules.RULES if rule.resolve not in timerules.MESSAGES_ONLY]
+
+
 @cache
 def _index() -> dict[str, tuple[Rule, ...]]:
     words: dict[str, list[Rule]] = {}
     # Of two that match the same words, the one that reads them as a question holds.
-    for module in (timewindows, timeturns, timedates, timeclocks, timefeasts, timerules):
-        for rule in module.RULES:
-            for word in rule.starts:
-                words.setdefault(word.lower(), []).append(rule)
+    tables = (timewindows.RULES, timeturns.RULES, timedates.RULES, timeclocks.RULES, timefeasts.rules(), _shared())
+    for rule in chain.from_iterable(tables):
+        for word in rule.first_words():
+            words.setdefault(word, []).append(rule)
     return {word: tuple(rules) for word, rules in words.items()}
 
 
@@ -95,13 +107,13 @@ def _at(text: str, start: int, asking: Asking, *, latent: bool, depth: int = 0, 
 
 
 def _read(rule: Rule, match: re.Match[str], asking: Asking, depth: int, since: int) -> Piece | None:
-    moment = asking.moment(tense(match.string, since, match.end(), asking.bias))
+    moment = asking.moment(since, match.end())
     try:
         what = rule.resolve(match, moment)
         if isinstance(what, Stretch):
             if _is_name(match):
                 return None
-            return Piece(match.start(), match.end(), what, rule.says)
+            return Piece(match.start(), match.end(), what, rule.says, weak=rule.weak)
         if what is None or depth >= TURNS_MAX:
             return None
         inner = _inner(match, asking, depth, since)
@@ -113,7 +125,9 @@ def _read(rule: Rule, match: re.Match[str], asking: Asking, depth: int, since: i
 
 # Names of people, streets and films that are those of a day, a month or a season.
 
-_BARE_NAME = rf"(?:(?:to|of|for|from|through|in) )?{any_of(WEEKDAYS.keys() | MONTHS.keys() | SEASONS.keys())}"
+_NAMES = any_of(WEEKDAYS.keys() | MONTHS.keys() | SEASONS.keys() | {"midnight", "noon"})
+_HABIT_AFTER = r"(?: (?:mornings|afternoons|evenings|nights)|[ -](?:series|novel|film))\b"
+_BARE_NAME = rf"(?:(?:to|of|for|from|through|in) )?{_NAMES}"
 _TITLE_BEFORE = r"\b(?:mr|mrs|ms|miss|dr|herr|frau|monsieur|madame|señora?|named|called|name is)\.? $"
 _LEAD_BEFORE = (
     r"(?:^|\b(?:on|last|next|this|since|until|till|by|before|after|during|past|every|early|late|mid|am|im|"
@@ -128,10 +142,13 @@ _PLACE_AFTER = (
 
 def _is_name(match: re.Match[str]) -> bool:
     text, words = match.string, match[0]
+    follows = compiled(_PLACE_AFTER).match(text, match.end()) or compiled(_HABIT_AFTER).match(text, match.end())
+    if follows and compiled(rf"\b{_NAMES}$").search(words):
+        return True
     if not compiled(_BARE_NAME).fullmatch(words):
         return False
     low = max(0, match.start() - 12)
-    if compiled(_TITLE_BEFORE).search(text, low, match.start()) or compiled(_PLACE_AFTER).match(text, match.end()):
+    if compiled(_TITLE_BEFORE).search(text, low, match.start()):
         return True
     if not _PROPER_AFTER.match(text, match.end()) or words.lower().startswith("in "):
         return False
@@ -143,35 +160,3 @@ def _inner(match: re.Match[str], asking: Asking, depth: int, since: int) -> Piec
     """The time behind the words that turn it."""
     space = _SPACE.match(match.string, match.end())
     return _at(match.string, space.end() if space else match.end(), asking, latent=True, depth=depth + 1, since=since)
-
-
-# Which way a question looks.
-
-_AHEAD = (
-    r"\b(?:will|shall|won['’]t|going to|gonna|plan(?:ning|ned|s)? (?:to|for)|let['’]s|remind|schedule[ds]?|"
-    r"upcoming|tomorrow|next|"
-    r"do (?:i|we) have|have (?:i|we) got|what['’]s on|deadline|due|by|"
-    r"werde\w*|wird|wirst|nächste\w*|steht|morgen|vais|vas|va|vont|allons|allez|prochaine?s?|voy a|vas a|"
-    r"va a|vamos a|van a|próxim\w+|"
-    r"habe ich (?:einen?|einem) (?:termin|besprechung|treffen|prüfung|verabredung)|tengo que|dois)\b|['’]ll\b"
-)
-_BEHIND = (
-    r"\b(?:was|were|did|didn['’]t|had|went|got|came|saw|met|made|took|bought|left|said|told|sent|gave|"
-    r"began|started|used to|ago|"
-    r"yesterday|since|been|last|past|[a-z]{2,}ed|war|waren|hatte\w*|gestern|letzte\w*|seit|étais|était|"
-    r"depuis|hier|fui|fue|estaba|desde|ayer)\b"
-)
-_AROUND_CHARS = 120
-
-
-def tense(text: str, start: int, end: int, bias: int) -> int:
-    """Which way the sentence around a time points: the nearest cue before it, else one after it, else `bias`."""
-    before = STOPS.split(text[max(0, start - _AROUND_CHARS) : start])[-1]
-    after = STOPS.split(text[end : end + _AROUND_CHARS])[0]
-    ahead = max((match.end() for match in compiled(_AHEAD).finditer(before)), default=-1)
-    behind = max((match.end() for match in compiled(_BEHIND).finditer(before)), default=-1)
-    if ahead != behind:
-        return 1 if ahead > behind else -1
-    if compiled(_AHEAD).search(after):
-        return 1
-    return -1 if compiled(_BEHIND).search(after) else bias

@@ -11,8 +11,10 @@ where the text leaves it open, as the past. There is no gate of keywords: what n
 | `2 days ago`, `two years ago` | the whole day, week, month or year; of hours and minutes, one from that moment on |
 | `in 3 weeks`, `in 2 months` | as above, but of weeks the day |
 | `yesterday`, `on Friday`, `on the 5th`, `March 3` | the whole day: the last such one, or the next if the words look ahead |
-| `since Monday`, `after 2 pm` | open end; after a day, month or year is when that is over |
+| `since Monday`, `from Monday on`, `after 2 pm` | open end; after a day, month or year is when that is over |
+| `kudos from yesterday` | as without `from`; `from tomorrow` has an open end |
 | `until March`, `before 2020` | open beginning; until a day is with that day, until anything longer is until it begins |
+| `as of September 2023` | open beginning, to the end of it; of what is to come, as `since` |
 | `by Friday` | from now to the end of it; open beginning if that is over |
 | `between A and B`, `from A to B` | from the beginning of A to the end of B; to an hour is to its beginning |
 | `3pm`, `3:15` | the whole hour, the whole minute; without a day the last such time |
@@ -40,11 +42,12 @@ from perdure.engine.timegrammar import ASKED_UNIT, COUNT, amount, compiled
 from perdure.engine.timejoins import joined
 from perdure.engine.timepieces import Asking, Piece, pieces
 from perdure.engine.timetables import ASKED_UNITS
+from perdure.engine.timetense import cues_of
 from perdure.engine.timewindows import window
 
 Weekday = Literal["monday", "sunday"]
 Bias = Literal["past", "future"]
-TEXT_CHARS_MAX = 20_000
+TEXT_CHARS_MAX = 8_000
 """Of a pasted document, the beginning is the question."""
 TERSE_CHARS_MAX = 80
 """A text that is nothing but a time may leave out more than a sentence; longer ones are sentences."""
@@ -87,8 +90,8 @@ def read_time_range(text: str, now: datetime, zone: str | tzinfo, *, week_start:
         raise InvalidInput(f"`week_start` = {week_start!r:.40} is no day on which weeks begin here; use monday or sunday")
     where = zone_named(zone) if isinstance(zone, str) else zone
     local = now.astimezone(where).replace(tzinfo=None)
-    asking = Asking(local, 1 if bias == "future" else -1, _WEEK_STARTS[week_start])
     text = text[:TEXT_CHARS_MAX]
+    asking = Asking(local, cues_of(text), 1 if bias == "future" else -1, _WEEK_STARTS[week_start])
     for piece in _candidates(text, asking):
         found = _range(text, piece, now, where)
         if found:
@@ -102,13 +105,17 @@ def _candidates(text: str, asking: Asking) -> list[Piece]:
         terse = _terse(text, asking)
         if terse:
             return [terse]
-    found = [piece for piece in joined(text, pieces(text, asking, latent=False), asking) if piece.what.kind != "recurring"]
+    found = [
+        piece
+        for piece in joined(text, pieces(text, asking, latent=False), asking)
+        if piece.what.kind != "recurring" and not piece.weak
+    ]
     found = [_led(text, piece, asking) for piece in found]
     return sorted(found, key=lambda piece: not piece.ranged)
 
 
 _FILL = (
-    r"[\s.,;:!?()\"'“”…]*(?:(?:on|at|in|the|for|around|about|approximately|exactly|anytime|sometimes?|"
+    r"[\s.,;:!?()\"'“”…]*(?:(?:on|at|the|for|around|about|approximately|exactly|anytime|sometimes?|"
     r"during|@|de|le|el|am|im|um)\s+)*"
 )
 _END = r"[\s.,;:!?()\"'“”…]*(?:approximately|ish|sharp|exactly)?[\s.,;:!?()]*"
@@ -119,7 +126,7 @@ def _terse(text: str, asking: Asking) -> Piece | None:
     """The time that is all of the text, if one is."""
     bare = compiled(_BARE).fullmatch(text)
     if bare and len(bare["n"]) < 4:
-        what = window(asking.moment(-1), ASKED_UNITS[bare["unit"].lower()], amount(bare["n"]), -1)
+        what = window(asking.moment(0, len(text)), ASKED_UNITS[bare["unit"].lower()], amount(bare["n"]), -1)
         words = bare[0]
         start = len(words) - len(words.lstrip())
         return Piece(start, len(words.rstrip(" .?!\n")), what, "a window of real time up to now") if what else None
@@ -134,11 +141,13 @@ def _terse(text: str, asking: Asking) -> Piece | None:
 # Words before a time that open one of its ends.
 
 _SINCE = (
-    r"(?:ever )?since|seit(?: dem| der)?|depuis|desde|as of|starting(?: on| from)?|beginning(?: on)?|from|ab(?: dem)?|"
+    r"(?:ever )?since|seit(?: dem| der)?|depuis|desde|starting(?: on| from)?|beginning(?: on)?|ab(?: dem)?|"
     r"à partir (?:de|du)|a partir (?:de|del)"
 )
 _LEADS: tuple[tuple[str, str], ...] = (
     ("since", _SINCE),
+    ("from", r"from"),
+    ("as of", r"as of|stand"),
     ("by", r"by|no later than|due(?: on| by)?|bis spätestens"),
     ("after", r"after|later than|nach(?: dem| der)?|après|después de|despues de"),
     ("until", r"until|till|up to|through|thru|bis(?: zum| zur)?|jusqu['’](?:à|au|en)?|hasta"),
@@ -146,7 +155,7 @@ _LEADS: tuple[tuple[str, str], ...] = (
 )
 _LEAD_TAIL = r"(?:(?<=['’])|\s+)(?:the\s+|el\s+|la\s+|le\s+|dem\s+|den\s+|on\s+)?$"
 _LEAD_CHARS = 32
-_OPEN_AFTER = r"\s+(?:onwards?|and later|or later|and after|an\b|und später|or after)"
+_OPEN_AFTER = r"\s+(?:onwards?|forward|and later|or later|and after|und später|or after|(?:on|an)(?=\s*(?:$|[.,;!?])))"
 _OPEN_BEFORE = r"\s+(?:and earlier|or earlier|and before|or before|und früher)"
 
 
@@ -161,12 +170,19 @@ def _led(text: str, piece: Piece, asking: Asking) -> Piece:
     for lead, words in _LEADS:
         match = compiled(rf"\b(?:{words}){_LEAD_TAIL}").search(text, max(0, piece.start - _LEAD_CHARS), piece.start)
         if match:
-            return _opened(replace(piece, start=match.start()), lead, asking)
+            opened = _opened(replace(piece, start=match.start()), lead, asking)
+            return opened if opened.ranged else piece
     return piece
 
 
 def _opened(piece: Piece, lead: str, asking: Asking) -> Piece:
     what = piece.what
+    if lead == "from":
+        # `kudos from yesterday` are those of that day; only what is to come goes on from there.
+        return _opened(piece, "since", asking) if what.low >= asking.now else piece
+    if lead == "as of":
+        # What holds as of a day that is over was said up to then.
+        lead = "since" if what.low >= asking.now else "through"
     if lead in ("since", "after"):
         low = what.high if lead == "after" and not what.clock else what.low
         opened = replace(what, low=low, high=_NEVER, kind="since", elapsed=None)
@@ -178,7 +194,9 @@ def _opened(piece: Piece, lead: str, asking: Asking) -> Piece:
             return piece
     else:
         # Until the end of something is until it is over; until a day is with that day.
-        excludes = what.grain != "end" and (lead == "before" or what.clock or what.width > timedelta(days=1))
+        excludes = (
+            what.grain != "end" and lead != "through" and (lead == "before" or what.clock or what.width > timedelta(days=1))
+        )
         opened = replace(what, low=_EVER, high=what.low if excludes else what.high, kind="until", elapsed=None)
     says = {"since": "from its beginning on", "after": "when it is over", "by": "from now to its end"}.get(lead, "up to it")
     return replace(piece, what=opened, says=f"{piece.says}; {says}", ranged=True)

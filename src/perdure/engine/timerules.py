@@ -354,6 +354,9 @@ def _for_long(match: re.Match[str], moment: Moment) -> Stretch | None:
     return Stretch(midnight(shifted(moment.now, unit, -number(match["n"])).date()), moment.now, "since")
 
 
+MESSAGES_ONLY: tuple[Resolve, ...] = (_ahead, _holiday)
+"""What questions have other rules for, which leave more out."""
+
 RULES: tuple[Rule, ...] = (
     rule(DAYS.keys(), rf"(?P<day>{any_of(DAYS)})(?:\s+{PART})?", _named_day),
     rule("the day", r"(?:the )?day before yesterday", _offset_day(-2)),

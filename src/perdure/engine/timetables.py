@@ -147,7 +147,7 @@ WIDE_PARTS = {
     for hours, words in {
         (0, 12): "morning vormittag matin mañana morgen madrugada früh",
         (0, 9): "early-morning",
-        (12, 14): "lunch lunchtime mittag midi mediodía mittags",
+        (12, 14): "lunch lunchtime lunch-time mittag midi mediodía mittags",
         (12, 19): "afternoon nachmittag après-midi tarde nachmittags",
         (18, 24): "evening night tonight abend nacht soir soirée nuit noche abends",
     }.items()

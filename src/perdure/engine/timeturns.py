@@ -239,7 +239,7 @@ _WITHIN_IT = "counted within it"
 _FROM_IT = "counted from it"
 _OF = r"(?: of| in| from| im| des| der| de| du| del| d['’])(?: the| el| la| le)?"
 _BEFORE_OR_AFTER = r"(?P<side>before|after|prior to|following|from|vor|nach|avant|après|antes del?|después del?)"
-_ORDINALS = "# the on im am " + " ".join(ORDINAL_WORDS)
+_ORDINALS = "# the on in during over im am " + " ".join(ORDINAL_WORDS)
 
 RULES: tuple[Rule, ...] = (
     asked(
@@ -261,20 +261,21 @@ RULES: tuple[Rule, ...] = (
     asked("all throughout around", r"(?:all of|all|throughout|around)", _same, "the whole of it", latent=True),
     asked(
         _ORDINALS,
-        rf"(?:(?:on|am|im) )?(?:the )?{ORDINAL} (?P<back>last |to last )?(?:{WEEKDAY}|{ASKED_UNIT}){_OF}",
+        rf"(?:(?:on|in|during|am|im) )?(?:the )?{ORDINAL} (?P<back>last |to last )?(?:{WEEKDAY}|{ASKED_UNIT}){_OF}",
         _pick,
         _WITHIN_IT,
     ),
     asked(
-        "the on last letzter letzten letzte der den die le la el dernier dernière último última",
-        r"(?:on )?(?:the |der |den |die |le |la |el )?(?P<ord>)(?P<back>last|letzte[nrs]?|derni[eè]re?|últim[oa]) "
+        "the on in during over last letzter letzten letzte der den die le la el dernier dernière último última",
+        r"(?:(?:on|in|during|over) )?(?:the |der |den |die |le |la |el )?"
+        r"(?P<ord>)(?P<back>last|letzte[nrs]?|derni[eè]re?|últim[oa]) "
         rf"(?:{WEEKDAY}|{ASKED_UNIT}){_OF}",
         _pick,
         _WITHIN_IT,
     ),
     asked(
         f"{_ORDINALS} last",
-        rf"(?:on )?(?:the )?(?:{ORDINAL}|(?P<back>last)) week-?end{_OF}",
+        rf"(?:(?:on|in|during|over) )?(?:the )?(?:{ORDINAL}|(?P<back>last)) week-?end{_OF}",
         _pick,
         "counted within it: Saturday and Sunday",
     ),
@@ -287,18 +288,23 @@ RULES: tuple[Rule, ...] = (
     asked(_ORDINALS, rf"(?:on )?(?:the )?{ORDINAL}(?: day)? of(?: the)?", _day_in, "that day of the month"),
     asked("# the on", r"(?:on )?(?:the )?(?P<ord>\d{1,2})(?: day)? of(?: the)?", _day_in, "that day of the month"),
     asked(
-        "# the day week month year hour der tag le la jour el día " + " ".join(NUMBERS),
-        rf"(?:the |der |le |la |el )?(?:{COUNT} )?{ASKED_UNIT} {_BEFORE_OR_AFTER}",
+        "# the last day week month year hour der tag le la jour el día " + " ".join(NUMBERS),
+        rf"(?:the |last |der |le |la |el )?(?:{COUNT} )?{ASKED_UNIT} {_BEFORE_OR_AFTER}",
         _beside,
         _FROM_IT,
     ),
     asked(
-        "# the " + " ".join({**ORDINAL_WORDS, **WEEKDAYS}),
-        rf"(?:the )?(?:{ORDINAL} )?{WEEKDAY} (?P<side>before|after)",
+        "# the last " + " ".join({**ORDINAL_WORDS, **WEEKDAYS}),
+        rf"(?:the |last )?(?:{ORDINAL} )?{WEEKDAY} (?P<side>before|after)",
         _beside,
         _FROM_IT,
     ),
-    asked("the weekend on", r"(?:on )?(?:the )?week-?end (?P<side>before|after|following)", _beside, _FROM_IT),
+    asked(
+        "the last weekend on over during",
+        r"(?:(?:on|over|during) )?(?:the |last )?week-?end (?P<side>before|after|following)",
+        _beside,
+        _FROM_IT,
+    ),
     asked("the in during week", r"(?:(?:in|during) )?the week of", _week_with, "the week that holds it"),
     asked("the weekend on", r"(?:on )?(?:the )?week-?end of", _weekend_with, "the weekend that holds it"),
     asked("from between", r"(?:from|between) (?:right )?now (?:and|to|until|till)", _from_now, "from now on"),

@@ -80,6 +80,8 @@ def _window(match: re.Match[str], moment: Moment) -> Stretch | None:
 
 
 def _within(match: re.Match[str], moment: Moment) -> Stretch | None:
+    if moment.cue < 0:
+        return None  # `we did it within 48 hours` says how long it took
     return window(moment, asked_unit(match), amount(match["n"]) if match["n"] else 1, 1)
 
 
@@ -112,6 +114,11 @@ def _away(match: re.Match[str], moment: Moment, *, sign: int) -> Stretch | None:
     if unit in ("day", "fortnight") or (unit == "week" and sign > 0):
         return days_from(stepped(moment.today, unit, sign * int(count)))
     return calendar_unit(unit, moment.today, sign * int(count), moment.week_start)
+
+
+def _ahead(match: re.Match[str], moment: Moment) -> Stretch | None:
+    # `I read it in two weeks` says how long it took.
+    return None if moment.cue < 0 else _away(match, moment, sign=1)
 
 
 def _fraction_away(unit: str, count: float, moment: Moment) -> Stretch | None:
@@ -189,7 +196,9 @@ RULES: tuple[Rule, ...] = (
     ),
     asked("within innerhalb", rf"(?:within|innerhalb von)(?: the next)? (?:{COUNT}|the) {ASKED_UNIT}", _within, _WINDOW),
     asked(_LEADS + "past", rf"{_WITHIN}(?:this )?past {ASKED_UNIT}", _one_window, _WINDOW),
-    asked(_LEADS, rf"(?:in|over|during|within|from|throughout) the last {ASKED_UNIT}", _one_window, _WINDOW),
+    asked(
+        _LEADS, rf"(?:in|over|during|within|from|throughout) the last {ASKED_UNIT}(?! (?:of|in|before) )", _one_window, _WINDOW
+    ),
     asked("last the", r"(?:the )?last (?P<unit>hour|minute|second)", _one_window, _WINDOW),
     asked("letzte letzten der die in", r"(?:in der |die |der )?letzten? (?P<unit>stunde|minute)", _one_window, _WINDOW),
     asked("la el en", rf"(?:en )?(?:la|el) [úu]ltim[oa] {ASKED_UNIT}", _one_window, _WINDOW),
@@ -199,7 +208,7 @@ RULES: tuple[Rule, ...] = (
     asked(
         "in dans en dentro",
         rf"(?:in|dans|en|dentro de) {_ABOUT}{COUNT}{GAP}(?:more )?{ASKED_UNIT}{_MORE}(?:['’]s? time)?(?! ago| back)",
-        partial(_away, sign=1),
+        _ahead,
         _COUNTED,
     ),
     asked(

@@ -89,7 +89,7 @@ def _tense(text: str, start: int, end: int) -> int:
 def _by_first_word() -> dict[str, tuple[Rule, ...]]:
     words: dict[str, list[Rule]] = {}
     for rule in RULES:
-        for word in rule.starts:
+        for word in rule.first_words():
             words.setdefault(word, []).append(rule)
     return {word: tuple(rules) for word, rules in words.items()}
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
-from perdure.domain.errors import Conflict, InvalidInput, NotFound, PerdureError
+from perdure.domain.errors import Conflict, InvalidInput, LimitExceeded, NotFound, PerdureError, Unavailable
 from perdure.domain.models import ChatMessage, Consulted
 from perdure.domain.oversight import SAVE_MODES, Decision, Kept, SaveMode
 from perdure.domain.scope import ID_BYTES_MAX, Scope
@@ -73,11 +73,17 @@ class Keeper:
         _check(result)
         began = self.clock.monotonic()
         mode = self.mode if result.mode is None else result.mode
-        value = plain(result.value)
-        decided = self._decided(scope, result, mode, value)
+        try:
+            decided = self._decided(scope, result, mode, plain(result.value))
+        except InvalidInput as error:
+            # An agent's tool may return anything; that it is no data is no reason to stop the agent.
+            decided = Kept("", result.tool, mode, "none", str(error)[:REASON_CHARS_MAX])
         took_ms = round((self.clock.monotonic() - began) * 1000, 3)
         kept = replace(decided, id=self.clock.new_id(), took_ms=took_ms)
-        self._record(scope, result.goal, kept)
+        try:
+            self._record(scope, result.goal, kept)
+        except (Unavailable, LimitExceeded) as error:
+            return replace(kept, reason=f"{kept.reason}; the decision could not be recorded: {error}"[:REASON_CHARS_MAX])
         return kept
 
     def accept(self, scope: Scope, suggested: Kept, value: object) -> Kept:

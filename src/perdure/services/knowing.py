@@ -137,7 +137,14 @@ def _pinned(pinned: Sequence[Recalled], told: set[str]) -> Iterable[Line]:
     for one in pinned:
         for statement in one.statements:
             if statement.id not in told:
-                yield Line(f"- {statement.content}", (statement.id,), float(statement.importance))
+                yield Line(f"- {_told_of(statement)}", (statement.id,), float(statement.importance))
+
+
+def _told_of(statement: Statement) -> str:
+    """What it says, with whom it is about where its own words do not tell: alone, it would read as if about the user."""
+    about = next(iter(statement.entities), "")
+    label = about.partition(":")[2].replace("_", " ")
+    return f"[{about}]: {statement.content}" if label and label not in statement.content.casefold() else statement.content
 
 
 def _facts(view: View, entities: Sequence[str], agent: str, now: datetime) -> Iterable[Fact]:

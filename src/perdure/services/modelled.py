@@ -22,6 +22,7 @@ from perdure.engine.answers import Unreadable
 from perdure.engine.extract_replies import PROPOSALS_MAX, TODOS_MAX, extraction_data, extraction_of
 from perdure.engine.prompts import as_data, filled, message_form, render
 from perdure.engine.replies import fold_fields, read_text, session_fields, spine_fields
+from perdure.engine.sentences import cut_text
 from perdure.engine.tokens import estimate_tokens
 from perdure.services.consulting import Consultant, Question
 from perdure.services.prompted import RETRY_AFTER_S, prompt_named, summary_of
@@ -30,10 +31,11 @@ T = TypeVar("T")
 
 CALL_S = 120.0
 """What one question of a job may take. Nobody waits for it; a request that does brings a deadline of its own."""
-PORTION_TOKENS_MAX = 4_000
-"""What is shown at once. With instructions and answer it fits the 8,192 tokens that small models are run with."""
-BEFORE_MAX = 6
-ANSWER_TOKENS_MAX = 4_096
+PORTION_TOKENS_MAX = 3_000
+"""What is shown at once. With all else and the answer it fits the 8,192 tokens that small models are run with."""
+BEFORE_TOKENS_MAX, BEFORE_CHARS_MAX = 1_000, 1_200
+"""What is shown of earlier messages, for understanding: in all, and of each."""
+ANSWER_TOKENS_MAX = 2_048
 NAME_CHARS_MAX = 100
 
 _ASKED: dict[DigestKind, tuple[str, schemas.Schema | None, Callable[[Json], object]]] = {
@@ -91,14 +93,14 @@ class ModelExtractor:
         found = Extraction()
         before = request.before
         for portion in portions(request.messages):
-            part = self._asked(replace(request, messages=portion, before=before))
+            part = self._asked(replace(request, messages=portion, before=latest(before)))
             found = replace(
                 found,
                 proposals=found.proposals + part.proposals,
                 todos=found.todos + part.todos,
                 skipped=found.skipped + part.skipped,
             )
-            before = (*before, *portion)[-BEFORE_MAX:]
+            before = (*before, *portion)
         return found
 
     def _asked(self, request: ExtractionRequest) -> Extraction:
@@ -135,6 +137,19 @@ def _portions(messages: Sequence[Message]) -> Iterator[tuple[Message, ...]]:
         tokens += cost
     if held:
         yield tuple(held)
+
+
+def latest(messages: Sequence[Message]) -> tuple[Message, ...]:
+    """The last of the messages, each cut short, that may be shown before those that matter."""
+    found: list[Message] = []
+    left = BEFORE_TOKENS_MAX
+    for message in reversed(messages):
+        short = replace(message, content=cut_text(message.content, BEFORE_CHARS_MAX))
+        left -= estimate_tokens(as_data(message_form(short)))
+        if left < 0:
+            break
+        found.append(short)
+    return tuple(reversed(found))
 
 
 def _usable(got: Consulted[T], name: str, purpose: Purpose) -> T:

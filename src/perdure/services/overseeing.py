@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
 from perdure.domain.context import Block, visible
-from perdure.domain.errors import InvalidInput, LimitExceeded
+from perdure.domain.errors import InvalidInput, LimitExceeded, Unavailable
 from perdure.domain.messages import Session
 from perdure.domain.models import ChatMessage, Consulted
 from perdure.domain.oversight import TARGETS, Choice, ChoiceKind, Decision, Injection, Target
@@ -56,6 +56,8 @@ KEYS_MAX = 5_000
 OFFERED_MAX = 30
 """What a model is shown: more names would cost more than they tell (B-23)."""
 ENTRIES_SHOWN_MAX = 50
+FRESH_S = 3_600.0
+"""How old the newest end of a series may be for a goal (X-3): an agent that asks about today need not fetch every second."""
 RECENT_DECISIONS = 50
 CARDS_MAX = 8
 CHOICES_KEPT_MAX = 40
@@ -152,7 +154,11 @@ class Overseer:
         blocks, shown = self._packed(held, offers, answer, needs, work)
         took_ms = (self.clock.monotonic() - began) * 1000
         made = self._injection(blocks, shown, work, took_ms)
-        self._record(made, work)
+        try:
+            self._record(made, work)
+        except (Unavailable, LimitExceeded) as error:
+            # A full disk is no reason to send the agent off without what was found.
+            return replace(made, notes=(*made.notes, f"the decision could not be recorded: {error}"))
         return made
 
     # -- what there is
@@ -266,14 +272,13 @@ class Overseer:
 
     def _series_offer(self, series: Series, work: _Work) -> Offer:
         span = work.span
-        options = QueryOptions(limit=min(ENTRIES_SHOWN_MAX, self.series.limits.page_rows_max))
+        fresh_s = max(series.spec.fresh_for_s, FRESH_S)
+        options = QueryOptions(limit=min(ENTRIES_SHOWN_MAX, self.series.limits.page_rows_max), fresh_for_s=fresh_s)
         if span is None:
             start, end = datetime(1970, 1, 1, tzinfo=UTC), work.now
         else:
             start, end = span.start, span.end
         answer = self.series.query(work.scope.owner, series.name, start, end, options)
-        if span is None and answer.oldest_us is not None and answer.newest_us is not None:
-            answer = replace(answer, wanted=Span(answer.oldest_us, answer.newest_us + 1))
         return series_offer(series.name, series.spec.description, answer, asked=span is not None)
 
     # -- what is remembered
@@ -297,12 +302,11 @@ class Overseer:
         self, held: _Held, offers: Sequence[Offer], answer: Recall | None, needs: float, work: _Work
     ) -> tuple[list[Block], dict[tuple[str, str], Json]]:
         """The blocks within the budget, and what they show of keys and series."""
-        from perdure.engine.choosing import NEEDS_MIN, hits_that_bear
+        from perdure.engine.choosing import hits_that_bear
 
         hits = [] if answer is None else [hit for hit in answer.hits if not held.is_at_hand(hit)]
         named = () if answer is None else answer.understood.names
-        opens = bool(named) or needs >= NEEDS_MIN
-        kept, choices = hits_that_bear(work.asked.goal, hits, needs=opens, named=named)
+        kept, choices = hits_that_bear(work.asked.goal, hits, needs=needs, named=named)
         work.choices += choices
         earlier = held.earlier_cards if work.asked.target != "goal" else ()
         lists = self.knowing.standing(work.scope)

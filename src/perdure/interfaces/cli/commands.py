@@ -21,9 +21,11 @@ import perdure
 from perdure import settings as settings_module
 from perdure.domain.errors import Corrupt, InvalidInput, PerdureError
 from perdure.domain.reports import ProcessReport
+from perdure.interfaces.cli import agent as agent_commands
 from perdure.interfaces.cli import entity as entity_commands
 from perdure.interfaces.cli import instruction as instruction_commands
-from perdure.interfaces.cli import learning, recall
+from perdure.interfaces.cli import learning, oversight, recall
+from perdure.interfaces.cli import lesson as lesson_commands
 from perdure.interfaces.cli import memory as memory_commands
 from perdure.interfaces.cli import series as series_commands
 from perdure.interfaces.cli import session as session_commands
@@ -76,7 +78,9 @@ app.add_typer(entity_commands.app, name="entity")
 app.add_typer(todo_commands.app, name="todo")
 app.add_typer(todo_commands.tasks_app, name="task")
 app.add_typer(instruction_commands.app, name="instruction")
-for command in (*recall.COMMANDS, *learning.COMMANDS, forget):
+app.add_typer(lesson_commands.app, name="lesson")
+app.add_typer(agent_commands.app, name="agent")
+for command in (*recall.COMMANDS, *oversight.COMMANDS, agent_commands.prompt, *learning.COMMANDS, forget):
     app.command()(command)
 
 

@@ -1,0 +1,57 @@
+"""Learning from what was said, with a real model: what it proposes is taken only as far as it was said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+
+import pytest
+from contracts import check_log, check_memories, check_usage
+
+import perdure
+
+pytestmark = pytest.mark.model
+
+SAID = [
+    ("user", "I live in Lisbon and work as a nurse at Santa Maria Hospital."),
+    ("assistant", "Good to know. Maybe you would like Porto, too."),
+    ("user", "My brother Tomas is a pilot. I will call him on Friday."),
+]
+
+
+def talk(engine: perdure.Engine) -> perdure.Memory:
+    ana = engine.memory("ana")
+    for role, content in SAID:
+        ana.append(role, content)
+    return ana
+
+
+def test_easy_things_are_learned(right: str, opened: Callable[..., perdure.Engine]) -> None:
+    engine = opened(right)
+    ana = talk(engine)
+    learned = ana.extract()
+    assert learned.messages == len(SAID)
+    contents = " ".join(memory.content for memory in ana.memories.list())
+    assert "Lisbon" in contents
+    assert "Tomas" in contents
+    check_memories(ana)
+    check_log(engine, ana, SAID)
+    check_usage(ana, "extract")
+
+
+def test_whatever_is_proposed_only_what_was_said_is_learned(wrong: str, opened: Callable[..., perdure.Engine]) -> None:
+    engine = opened(wrong)
+    ana = talk(engine)
+    with suppress(perdure.Unavailable):
+        ana.extract()
+    check_memories(ana)
+    check_log(engine, ana, SAID)
+    check_usage(ana, "extract")
+
+
+def test_what_a_model_cannot_do_the_job_does_in_the_end(wrong: str, opened: Callable[..., perdure.Engine]) -> None:
+    engine = opened(wrong)
+    ana = talk(engine)
+    engine.process(600)
+    check_memories(ana)
+    check_log(engine, ana, SAID)
