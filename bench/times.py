@@ -15,7 +15,8 @@ readings of `perdure.engine.timeranges` differ from the corpus's:
   year, which must hold it;
 - window (`last 2 days`, `next 3 weeks`): the corpus counts whole units beside the current one, perdure real time from now;
   both ends rounded to the unit of the corpus, both down or both to the next, must be its ends;
-- end (`9:30 to 11:00`): the corpus counts the minute or hour that is named last, perdure ends where it begins;
+- end (`9:30 to 11:00`, `for 10 days from Dec 18`): the corpus counts the minute, hour or day in which it ends, perdure ends
+  where that begins;
 - hour (`4pm CET`): where both begin alike, the whole hour and its first minute are the same answer;
 - weekend: the corpus begins on Friday at 18:00, perdure on Saturday;
 - season: the corpus goes by the sun, perdure by whole months, which begin and end up to 24 days earlier;
@@ -168,8 +169,8 @@ def window(case: Case, got: Ends, wanted: Ends, explanation: str) -> bool:
     return "window" in explanation and wanted in both
 
 
-def last_included(case: Case, got: Ends, wanted: Ends, _: str) -> bool:
-    if case.group != "interval" or case.grain not in CLOCK:
+def last_included(case: Case, got: Ends, wanted: Ends, explanation: str) -> bool:
+    if case.group != "interval" or case.grain not in (FIXED if "that long" in explanation else CLOCK):
         return False
     return got == (wanted[0], wanted[1] - timedelta(seconds=FIXED[case.grain]))
 

@@ -24,7 +24,7 @@ def cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(socket.socket, name, refuse)
     for name in LOOKING_UP:
         monkeypatch.setattr(socket, name, refuse)
-    with pytest.raises(AssertionError, match="network"):
-        socket.socket().connect(("127.0.0.1", 9))
+    with socket.socket() as one, pytest.raises(AssertionError, match="network"):
+        one.connect(("127.0.0.1", 9))
     with pytest.raises(AssertionError, match="network"):
         socket.create_connection(("127.0.0.1", 9))

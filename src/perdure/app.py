@@ -318,7 +318,7 @@ def _taught(store: Store, clock: Clock, settings: Settings) -> LessonServices:
     mirrors = Mirrors(store, clock, lesson_files(settings))
     lessons = Lessons(store, clock, settings.limits, mirrors, settings.lessons_scope, settings.user)
     agents = Agents(store, clock, settings.limits, agent_files(settings), settings.space)
-    return LessonServices(lessons, Prompting(clock, agents, lessons, token_count(settings.tokenizer), settings.zone))
+    return LessonServices(lessons, Prompting(store, clock, agents, lessons, token_count(settings.tokenizer), settings.zone))
 
 
 class _Talk:

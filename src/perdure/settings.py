@@ -73,7 +73,7 @@ class Settings:
     embedder_key: str = field(default="", repr=False)
     """The API key that the embedder's server wants. It goes into a header and is shown nowhere."""
     model: str = ""
-    """A chat model that helps to summarise, learn and choose: `openai:URL#MODEL` or `ollama:URL#MODEL`. Empty: rules do."""
+    """A chat model that helps: `openai:URL#MODEL` or `ollama:URL#MODEL?num_ctx=8192`. Empty: rules do all of it."""
     model_key: str = field(default="", repr=False)
     """The API key that the model's server wants. It goes into a header and is shown nowhere."""
     recall_blend: str = "off"

@@ -137,6 +137,16 @@ def test_the_prompt_knows_the_time_where_the_users_are_t_52_s4_6(
     assert f"{local} ({zone}): {period}." in prompt.parts[-1].text
 
 
+def test_a_prompt_that_comes_back_as_a_message_teaches_nothing(engine: perdure.Engine) -> None:
+    engine.agents.save("007", soul="Always answer in French.")
+    ana = engine.memory("ana", agent="007")
+    ana.lessons.add("From now on call me Doc")
+    prompt = ana.prompt()
+    ana.append("user", f"{prompt.text}\n\nWhat is the time?")
+    engine.process()
+    assert ana.instructions.list() == []
+
+
 @pytest.mark.parametrize("wrong", [0, 99, True, "many", 4.5, None])
 def test_a_budget_is_a_number_of_tokens(wrong: Any) -> None:
     with perdure.open("memory:") as engine, pytest.raises(InvalidInput, match="budget_tokens"):

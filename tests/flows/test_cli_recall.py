@@ -545,4 +545,4 @@ def test_the_demo_shows_recall(cli: Cli) -> None:
     assert sum(explained["shares"].values()) == pytest.approx(explained["score"], abs=0.05)
     told = steps["A goal brings what is known of it into the context"]
     assert told["home_found"] is True
-    assert told["blocks"] == ["instructions", "memories"]
+    assert {"instructions", "memories"} <= set(told["blocks"])

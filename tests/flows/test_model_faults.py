@@ -177,6 +177,21 @@ def test_a_model_that_stays_ill_is_stood_in_for_by_the_rules(server: ScriptedMod
         assert engine.verify().clean
 
 
+def test_a_server_that_asks_for_a_pause_is_left_alone_for_so_long(server: ScriptedModelServer, clock: StoppedClock) -> None:
+    with opened(server, clock) as engine:
+        ana = engine.memory("ana")
+        ana.append("user", "I live in Austin.")
+        server.always(status(429, retry_after="1800"))
+        engine.process(60)
+        [job] = [job for job in ana.jobs() if job.kind == "extract"]
+        assert (job.state, job.attempts) == ("ready", 1)
+        assert job.due_at == clock.now() + timedelta(seconds=1_800)
+        asked = len(server.asked)
+        clock.move(seconds=1_700)
+        engine.process(60)
+        assert len(server.asked) == asked
+
+
 def test_a_model_that_works_writes_the_layers_with_schemas(server: ScriptedModelServer, clock: StoppedClock) -> None:
     with opened(server, clock, protocol="ollama") as engine:
         ana = engine.memory("ana")

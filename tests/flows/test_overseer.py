@@ -579,7 +579,7 @@ def test_the_async_face_runs_async_agents_and_tools(sqlite: Any) -> None:
         return ", ".join(await tools["getActivityKudos"]())
 
     async def day() -> None:
-        async with perdure.aio.open(settings=sqlite.settings) as engine:
+        async with await perdure.aio.open(settings=sqlite.settings) as engine:
             ana = engine.memory("ana")
             goal = "Get last week activities and save kudos givers to memory"
             done = await ana.run(goal, agent, {"getActivityKudos": get_kudos}, mode="auto")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.util
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -18,6 +19,10 @@ from serving import OllamaFront, Served, ServerFailed, serving
 
 import local_model
 import perdure
+from perdure.adapters.models.chat import ModelServer, ServedModel
+from perdure.adapters.models.ollama import ollama_model
+from perdure.adapters.models.openai import openai_model
+from perdure.domain.models import ChatReply, ChatRequest
 from perdure.services import modelled
 from perdure.testing import StoppedClock
 
@@ -25,6 +30,7 @@ ASKED_FOR = "LOCAL_MODEL"
 THREADS = int(os.environ.get("LOCAL_MODEL_THREADS", "1"))
 """Two are slower than one where another process wants the second core: the threads wait for each other in a loop."""
 
+BRIEF_TOKENS = 250
 PATIENCE_S = 900.0
 """A processor that others use, too, takes longer than jobs usually wait."""
 
@@ -57,10 +63,29 @@ def right(request: pytest.FixtureRequest, qwen: Served, ollama_qwen: OllamaFront
     return _setting(request.param, qwen, ollama_qwen)
 
 
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """A model that is stopped early: one that has begun to repeat itself goes on to the end of what a request allows."""
+
+    model: ServedModel
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    def chat(self, request: ChatRequest) -> ChatReply:
+        return self.model.chat(replace(request, tokens_max=min(request.tokens_max, BRIEF_TOKENS)))
+
+
 @pytest.fixture(params=["openai", "ollama"])
-def wrong(request: pytest.FixtureRequest, smollm2: Served, ollama_smollm2: OllamaFront) -> str:
-    """The setting `model` for the one that is wrong."""
-    return _setting(request.param, smollm2, ollama_smollm2)
+def wrong(request: pytest.FixtureRequest, smollm2: Served, ollama_smollm2: OllamaFront) -> Iterator[Brief]:
+    """The one that is wrong."""
+    if request.param == "openai":
+        model = openai_model(ModelServer(smollm2.url, smollm2.model))
+    else:
+        model = ollama_model(ModelServer(ollama_smollm2.url, smollm2.model))
+    yield Brief(model)
+    model.close()
 
 
 @pytest.fixture
@@ -69,9 +94,12 @@ def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable
     monkeypatch.setattr(modelled, "CALL_S", PATIENCE_S)
     engines = []
 
-    def opened(model: str, **fields: Any) -> perdure.Engine:
+    def opened(model: str | Brief, **fields: Any) -> perdure.Engine:
+        """`model` is the setting, or the model itself."""
         url = f"sqlite:///{quote(str(tmp_path / f'perdure{len(engines)}.db'))}"
-        engines.append(perdure.open(settings=perdure.Settings(url=url, model=model, **fields), clock=StoppedClock()))
+        named, given = (model, None) if isinstance(model, str) else ("", model)
+        settings = perdure.Settings(url=url, model=named, **fields)
+        engines.append(perdure.open(settings=settings, clock=StoppedClock(), model=given))
         return engines[-1]
 
     yield opened

@@ -9,6 +9,7 @@ import pytest
 from contracts import check_log, check_memories, check_usage
 
 import perdure
+from perdure.ports.chat import ChatModel
 
 pytestmark = pytest.mark.model
 
@@ -39,7 +40,7 @@ def test_easy_things_are_learned(right: str, opened: Callable[..., perdure.Engin
     check_usage(ana, "extract")
 
 
-def test_whatever_is_proposed_only_what_was_said_is_learned(wrong: str, opened: Callable[..., perdure.Engine]) -> None:
+def test_whatever_is_proposed_only_what_was_said_is_learned(wrong: ChatModel, opened: Callable[..., perdure.Engine]) -> None:
     engine = opened(wrong)
     ana = talk(engine)
     with suppress(perdure.Unavailable):
@@ -47,11 +48,3 @@ def test_whatever_is_proposed_only_what_was_said_is_learned(wrong: str, opened: 
     check_memories(ana)
     check_log(engine, ana, SAID)
     check_usage(ana, "extract")
-
-
-def test_what_a_model_cannot_do_the_job_does_in_the_end(wrong: str, opened: Callable[..., perdure.Engine]) -> None:
-    engine = opened(wrong)
-    ana = talk(engine)
-    engine.process(600)
-    check_memories(ana)
-    check_log(engine, ana, SAID)

@@ -9,6 +9,7 @@ import pytest
 from contracts import check_digests, check_log, check_memories, check_usage
 
 import perdure
+from perdure.ports.chat import ChatModel
 
 pytestmark = pytest.mark.model
 
@@ -47,7 +48,7 @@ def test_a_fold_by_a_model_keeps_what_matters_and_leads_back(right: str, opened:
     check_usage(ana, "fold")
 
 
-def test_a_fold_by_a_bad_model_loses_nothing(wrong: str, opened: Callable[..., perdure.Engine]) -> None:
+def test_a_fold_by_a_bad_model_loses_nothing(wrong: ChatModel, opened: Callable[..., perdure.Engine]) -> None:
     engine = opened(wrong)
     ana = talk(engine)
     with suppress(perdure.Unavailable):
@@ -80,7 +81,9 @@ def test_every_layer_can_be_written_by_a_model(right: str, opened: Callable[...,
     check_usage(ana, "rolling", "session", "spine", "extract")
 
 
-def test_whatever_a_bad_model_writes_everything_can_be_found_again(wrong: str, opened: Callable[..., perdure.Engine]) -> None:
+def test_whatever_a_bad_model_writes_everything_can_be_found_again(
+    wrong: ChatModel, opened: Callable[..., perdure.Engine]
+) -> None:
     engine = opened(wrong, layers=LAYERS)
     ana = a_day(engine)
     check_log(engine, ana, SAID)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import multiprocessing
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import perdure
+from perdure.adapters import files, lessons
 from perdure.adapters.files import swap_file
 from perdure.engine.lessons import lessons_of
+from perdure.services import mirrors
 
 WRITERS, EACH, LINES = 3, 6, 25
 PAUSE_S = 0.02
@@ -110,3 +112,110 @@ def test_nobody_loses_a_line(backend: Any, tmp_path: Path, hand: Callable[[str, 
         assert engine.process().failed == 0
         assert engine.verify().clean
     assert not list(folder.rglob("*.tmp"))
+
+
+# -- the same, one moment at a time -------------------------------------------------------------------------------------
+
+
+def editor_saves_during(monkeypatch: pytest.MonkeyPatch, saves: list[tuple[int, bytes]], book: Path) -> None:
+    """Have somebody replace the file right before the given exchanges of names."""
+    exchange, calls = files._exchange, 0
+
+    def slow(one: Path, other: Path) -> bool:
+        nonlocal calls
+        for moment, content in saves:
+            if moment == calls:
+                temp = book.with_name("editor.swp")
+                temp.write_bytes(content)
+                temp.replace(book)
+        calls += 1
+        return exchange(one, other)
+
+    monkeypatch.setattr(files, "_exchange", slow)
+
+
+def test_a_file_that_is_saved_at_the_very_moment_keeps_what_was_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    book = tmp_path / "memory.md"
+    book.write_bytes(b"old")
+    assert swap_file(book, b"old", b"new")
+    assert not swap_file(book, b"old", b"newer")
+    assert book.read_bytes() == b"new"
+    editor_saves_during(monkeypatch, [(0, b"by hand")], book)
+    assert not swap_file(book, b"new", b"ours")
+    assert book.read_bytes() == b"by hand"
+    monkeypatch.undo()
+    editor_saves_during(monkeypatch, [(0, b"one"), (1, b"two"), (2, b"three")], book)
+    assert not swap_file(book, b"by hand", b"ours")
+    assert book.read_bytes() == b"three", "the last who saved wins"
+    book.unlink()
+    assert not swap_file(book, b"three", b"ours")
+    assert not book.exists()
+    assert [path.name for path in tmp_path.iterdir()] == []
+
+
+def test_where_names_cannot_be_exchanged_the_file_is_looked_at_just_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "_exchange", lambda _one, _other: False)
+    book = tmp_path / "memory.md"
+    book.write_bytes(b"old")
+    assert swap_file(book, b"old", b"new")
+    assert not swap_file(book, b"old", b"newer")
+    assert (book.read_bytes(), list(tmp_path.iterdir())) == (b"new", [book])
+
+
+@pytest.fixture
+def ana(tmp_path: Path) -> Iterator[perdure.Memory]:
+    with perdure.open(settings=settings("memory:", "perdure", str(tmp_path / "agents"))) as engine:
+        yield engine.memory("ana")
+
+
+def test_an_edit_during_a_merge_is_merged_too(ana: perdure.Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the lines that seemed gone for a moment, none is."""
+    book = tmp_path / "agents/memory.md"
+    ana.lessons.add("First thing to know")
+    ana.lessons.add("Second thing to know")
+    whole = book.read_bytes()
+    monkeypatch.setattr(mirrors.Mirrors, "tried", lambda _self, _books: [])
+    ana.lessons.add("Third thing to know")
+    monkeypatch.undo()
+    book.write_bytes(b"")  # an editor has just begun to save
+    editor_saves_during(monkeypatch, [(0, whole + b"- Written by hand\n")], book)
+    ana.prompt()
+    expected = ["First thing to know", "Second thing to know", "Written by hand", "Third thing to know"]
+    assert list(lessons_of(book.read_text())) == expected
+    assert {one.text for one in ana.lessons.list()} == set(expected)
+
+
+def test_a_crash_between_the_file_and_its_note_loses_and_doubles_nothing(
+    ana: perdure.Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book = tmp_path / "agents/memory.md"
+    ana.lessons.add("First thing to know")
+
+    def crash(_path: Path, _note: object) -> None:
+        raise perdure.Unavailable("power cut")
+
+    monkeypatch.setattr(lessons, "_put_note", crash)
+    ana.lessons.add("Second thing to know")
+    monkeypatch.undo()
+    book.write_text(book.read_text() + "- Written by hand\n")
+    ana.prompt()
+    expected = ["First thing to know", "Second thing to know", "Written by hand"]
+    assert list(lessons_of(book.read_text())) == expected == [one.text for one in ana.lessons.list()]
+    book.with_name(".memory.md.left").write_text("nonsense")
+    book.write_text(f"{book.read_text()}- Written later\n")
+    ana.prompt()
+    assert [one.text for one in ana.lessons.list()] == [*expected, "Written later"]
+
+
+def test_a_file_that_was_empty_for_a_moment_brings_its_lessons_back(ana: perdure.Memory, tmp_path: Path) -> None:
+    book = tmp_path / "agents/memory.md"
+    ana.lessons.add("First thing to know")
+    whole = book.read_text()
+    book.write_text("")
+    ana.prompt()
+    assert ana.lessons.list() == []
+    book.write_text(whole)
+    assert "First thing to know" in ana.prompt().text
+    assert len(ana.lessons.list(ended=True)) == 1

@@ -59,8 +59,8 @@ def test_the_public_names_are_these() -> None:
 
 def test_the_testing_names_are_these() -> None:
     assert perdure.testing.__all__ == [
-        "PROBES", "REPORT", "TUNE", "FailingStore", "Plant", "Probe", "ProbeReport", "ProbeScore", "StoppedClock",
-        "StoreContract", "run_probes", "score_probe",
+        "FAULTS", "PROBES", "REPORT", "TUNE", "FailingStore", "Plant", "Probe", "ProbeReport", "ProbeScore",
+        "ScriptedModelServer", "StoppedClock", "StoreContract", "run_probes", "score_probe",
     ]  # fmt: skip
     for name in perdure.testing.__all__:
         assert getattr(perdure.testing, name) is not None

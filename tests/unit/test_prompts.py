@@ -13,10 +13,10 @@ from perdure.domain.digests import DIGEST_KINDS, DigestKind, SummaryRequest
 from perdure.domain.errors import Corrupt, Unavailable
 from perdure.domain.messages import ToolCall
 from perdure.domain.scope import ToolCallId
-from perdure.engine.prompts import MESSAGE_CHARS_MAX, as_data, read_prompt, render
+from perdure.engine.prompts import MESSAGE_CHARS_MAX, as_data, filled, read_prompt, render
 from perdure.engine.sentences import count_words
 from perdure.ports.summarise import Summariser
-from perdure.services.prompted import PromptedSummariser, prompt_for
+from perdure.services.prompted import PromptedSummariser, prompt_for, prompt_named
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -45,6 +45,15 @@ def rendered(kind: DigestKind) -> str:
 def test_the_rendering_is_as_recorded(kind: DigestKind) -> None:
     """A change here is a change of the prompt: raise its version, then write the golden file anew."""
     assert rendered(kind) == (GOLDEN / f"{kind}.txt").read_text(encoding="utf-8")
+
+
+def test_the_fold_with_a_schema_is_as_recorded() -> None:
+    assert render(prompt_named("fold_fields"), REQUEST) == (GOLDEN / "fold_fields.txt").read_text(encoding="utf-8")
+
+
+def test_the_second_turn_says_what_is_wrong_and_nothing_of_ours_else() -> None:
+    words = filled(prompt_named("repair"), {"why": "`keys` is missing", "form": "Answer with JSON."})
+    assert words == (GOLDEN / "repair.txt").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("kind", DIGEST_KINDS)

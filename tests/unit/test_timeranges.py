@@ -164,6 +164,14 @@ Where was he in the last week of October 2023?       | 2023-10-23 to 2023-10-30
 over the weekend before 4th October, 2023     | 2023-09-30 to 2023-10-02
 What did she do last week before 23 January 2023?    | 2023-01-16 to 2023-01-23
 on the Wednesday two months ago               | 2026-03-01 to 2026-04-01
+from 9 to 23:00 yesterday                     | 2026-05-12 09:00 to 2026-05-12 23:00
+from November to March                        | 2025-11-01 to 2026-04-01
+between Nov 5 and March 3 2026                | 2025-11-05 to 2026-03-04
+February 29 two years ago                     | 2024-02-29 to 2024-03-01
+the closest Monday to May 5                   | 2026-05-04 to 2026-05-05
+Saturday and Sunday                           | 2026-05-09 to 2026-05-11
+yesterday after 5pm                           | 2026-05-12 17:00 to 2026-05-13
+yesterday before 10am                         | 2026-05-12 to 2026-05-12 10:00
 between March 3 and March 7                   | 2026-03-03 to 2026-03-08
 July 13-15                                    | 2025-07-13 to 2025-07-16
 from the 13th to the 15th of July             | 2025-07-13 to 2025-07-16
@@ -207,6 +215,14 @@ Was habe ich am Freitag gemacht?              | 2026-05-08 to 2026-05-09
 Am Freitag habe ich einen Termin              | 2026-05-15 to 2026-05-16
 letzten Freitag                               | 2026-05-08 to 2026-05-09
 nächsten Montag                               | 2026-05-18 to 2026-05-19
+vorletzten Freitag                            | 2026-05-01 to 2026-05-02
+Was war am Montagmorgen?                      | 2026-05-11 to 2026-05-11 12:00
+vor ein paar Tagen                            | 2026-05-10 to 2026-05-11
+vor einer halben Stunde                       | 2026-05-13 17:00 to 2026-05-13 17:01
+gestern um halb neun                          | 2026-05-12 08:30 to 2026-05-12 08:31
+Was steht nächste Woche an?                   | 2026-05-18 to 2026-05-25
+von Montag an                                 | 2026-05-11 to …
+bis Ende des Monats                           | … to 2026-06-01
 seit Montag                                   | 2026-05-11 to …
 seit dem 3. Mai                               | 2026-05-03 to …
 ab Montag                                     | 2026-05-11 to …
@@ -254,6 +270,10 @@ l'an dernier                                  | 2025-01-01 to 2026-01-01
 vendredi dernier                              | 2026-05-08 to 2026-05-09
 lundi prochain                                | 2026-05-18 to 2026-05-19
 depuis lundi                                  | 2026-05-11 to …
+depuis hier                                   | 2026-05-12 to …
+il y a quelques jours                         | 2026-05-10 to 2026-05-11
+à la fin du mois                              | 2026-05-21 to 2026-06-01
+au début de l'année                           | 2026-01-01 to 2026-04-01
 depuis 2019                                   | 2019-01-01 to …
 à partir de lundi                             | 2026-05-11 to …
 jusqu'en mars                                 | … to 2026-03-01
@@ -296,6 +316,10 @@ el mes pasado                                 | 2026-04-01 to 2026-05-01
 el año pasado                                 | 2025-01-01 to 2026-01-01
 el viernes pasado                             | 2026-05-08 to 2026-05-09
 ¿Qué hice el viernes?                         | 2026-05-08 to 2026-05-09
+hace unos días                                | 2026-05-10 to 2026-05-11
+a fin de mes                                  | 2026-05-21 to 2026-06-01
+después del 5 de mayo                         | 2026-05-06 to …
+¿Qué pasó la noche del viernes?               | 2026-05-08 18:00 to 2026-05-09
 desde el lunes                                | 2026-05-11 to …
 a partir del lunes                            | 2026-05-11 to …
 hasta marzo                                   | … to 2026-03-01
@@ -380,6 +404,7 @@ def test_spanish_words_give_exact_ranges(text: str, expected: str) -> None:
         "I am planning another theme park weekend",
         "every Monday",
         "I lent it to my sister",
+        "Giving Tuesday is a fine idea",
         "enter several films at once",
         "their song Midnight Sky",
         "yoga on Saturday mornings",
@@ -512,6 +537,9 @@ def test_a_time_without_a_zone_an_unknown_zone_or_week_is_refused() -> None:
 
 
 def test_dates_that_no_calendar_holds_give_nothing() -> None:
+    assert extract_time_range("at 3pm", datetime(1, 1, 1, 12, tzinfo=UTC), "UTC") is None
+    assert extract_time_range("Christmas", datetime(1, 1, 1, 12, tzinfo=UTC), "UTC") is None
+    assert extract_time_range("February 29 last year", NOW, BERLIN) != extract_time_range("last year", NOW, "UTC")
     assert extract_time_range("9999 years ago", NOW, BERLIN) is None
     assert extract_time_range("9999-12-31", NOW, "America/Los_Angeles") is None
     assert extract_time_range("yesterday", datetime(1, 1, 1, tzinfo=UTC), "UTC") is None

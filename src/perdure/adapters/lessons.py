@@ -64,7 +64,9 @@ class LessonFolders:
         if text is None or _fingerprint(text) != note.get("text"):
             return False
         if stamp != note.get("stamp") or _is_settled(path):
-            _put_note(path, {**note, "stamp": stamp, "settled": _is_settled(path)})
+            with owner_lock(self._root(book), book.owner, LOCK):
+                if _note(path) == note:
+                    _put_note(path, {**note, "stamp": stamp, "settled": _is_settled(path)})
         return True
 
     def edit(self, book: Book, change: Change[T], *, rows: Callable[[], str]) -> T:

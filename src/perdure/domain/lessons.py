@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 
 from perdure.domain.records import RecordKind, Term
 from perdure.domain.scope import Address, Owner, shared_owner
-from perdure.domain.text import Json
+from perdure.domain.text import Json, compact_json
 from perdure.domain.times import from_us, to_us
 
 LessonScope = Literal["global", "agent", "user", "channel"]
@@ -40,8 +40,8 @@ class Origin:
     @property
     def name(self) -> str:
         """What tells it from others."""
-        parts = (self.by, self.agent, self.channel, str(self.session_number), str(self.version), self.message or "")
-        return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:32]
+        parts = [self.by, self.agent, self.channel, self.session_number, self.version, self.message]
+        return hashlib.sha256(compact_json(parts).encode()).hexdigest()[:32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Book:
     @property
     def name(self) -> str:
         """Its name among the books of its owner."""
-        return "\x1f".join((self.scope, self.agent or "", self.channel or ""))
+        return compact_json([self.scope, self.agent, self.channel])
 
 
 def books_of(space: str, owner: Owner, address: Address, agent: str) -> tuple[Book, ...]:
@@ -106,10 +106,10 @@ class Lesson:
         return self.archived_at is None and self.ended_at is None
 
     def terms(self) -> tuple[Term, ...]:
-        book = "\x1f".join((self.scope, self.agent or "", self.channel or ""))
+        book = compact_json([self.scope, self.agent, self.channel])
         state = "ended" if self.ended_at is not None else "archived" if self.archived_at is not None else "shown"
         told = ((f"{state}_in", book), *(("origin", one.name) for one in self.origins))
-        return tuple(dict.fromkeys((*told, *(("by", one.by) for one in self.origins))))
+        return tuple(dict.fromkeys((*told, *(("by", one.by) for one in self.origins if one.by))))
 
     def body(self) -> dict[str, Json]:
         body: dict[str, Json] = {}

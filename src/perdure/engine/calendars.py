@@ -60,6 +60,13 @@ class Stretch:
     def width(self) -> timedelta:
         return self.high - self.low
 
+    def in_year(self, year: int) -> Stretch | None:
+        """What the words mean in another year, if it has that day."""
+        try:
+            return self.yearly(year) if self.yearly else None
+        except (ValueError, OverflowError):
+            return None  # 29 February, or beyond the calendar
+
 
 @dataclass(frozen=True, slots=True)
 class Turn:

@@ -10,15 +10,15 @@ import numpy as np
 
 from perdure.domain.oversight import Choice
 from perdure.domain.recall import Hit
-from perdure.engine.bearing import Candidate
+from perdure.engine.bearing import Candidate, goal_words
 from perdure.engine.bearing_weights import NEEDS_MIN
 from perdure.engine.goal_cues import names_in
-from perdure.engine.lexicon import folded
+from perdure.engine.lexicon import folded, lexemes
 
 if TYPE_CHECKING:
     from perdure.engine.bearing import Floats
 
-SHOWN_MAX = 12
+SHOWN_MAX = 15
 SCORE_MIN = 0.01
 SHARES_MIN = ((0.95, 0.25), (0.7, 0.03), (0.0, 0.01))
 """What is shown has at least so much of the best one's score: the surer the best one is, the fewer others are shown."""
@@ -26,6 +26,8 @@ SURE_MIN = 0.25
 """From this score on a value is loaded; below, what is known without it is shown."""
 RECENCY_DAYS = 14.0
 RECENCY_WORTH, USE_WORTH, USES_MAX = 0.2, 0.1, 5
+COVER_MIN, NEARNESS_MIN = 0.3, 0.45
+"""Where a saved key or series answers the goal already, what was found besides must have so many of its words, or mean it."""
 HIT_SHARE_MIN = 0.3
 """Of what was found for a goal, what comes so near the best."""
 HITS_MAX = 12
@@ -82,17 +84,20 @@ def chosen_by_model(order: Sequence[Ranked], names: Iterable[str], model: str) -
     ]
 
 
-def is_sure(choice: Choice, best: bool) -> bool:
+def is_sure(choice: Choice, *, best: bool) -> bool:
     """Whether its value is to be loaded."""
     return best or choice.score >= SURE_MIN
 
 
-def hits_that_bear(goal: str, hits: Sequence[Hit], *, needs: float, named: Collection[str]) -> tuple[list[Hit], list[Choice]]:
+def hits_that_bear(
+    goal: str, hits: Sequence[Hit], *, needs: float, named: Collection[str], answered: bool
+) -> tuple[list[Hit], list[Choice]]:
     """The best of the hits, if the goal needs something of the user's or names somebody they tell of; and a choice for each.
 
-    `named`: the entities that the goal names.
+    `named`: the entities that the goal names. `answered`: something saved bears on it for sure, so that less will do.
     """
     names = set(names_in(goal))
+    asked = {term for word in goal_words(goal) for term in lexemes(word)} if answered else set()
     known = bool(named) or any(names & _words_of(hit) for hit in hits)
     opens = needs >= NEEDS_MIN or known
     best = max((hit.score for hit in hits), default=0.0)
@@ -100,6 +105,7 @@ def hits_that_bear(goal: str, hits: Sequence[Hit], *, needs: float, named: Colle
     choices: list[Choice] = []
     for place, hit in enumerate(hits):
         bears = opens and len(kept) < HITS_MAX and hit.score >= HIT_SHARE_MIN * best
+        bears = bears and (not answered or _is_near(asked, hit, named))
         if bears:
             kept.append(hit)
             reason = f"found for the goal (place {place + 1}, {hit.score:.2f})"
@@ -109,6 +115,13 @@ def hits_that_bear(goal: str, hits: Sequence[Hit], *, needs: float, named: Colle
             reason = f"far behind the best (place {place + 1}, {hit.score:.2f})"
         choices.append(Choice(hit.kind, hit.id, bears, reason, round(hit.score, 4)))
     return kept, choices
+
+
+def _is_near(asked: set[str], hit: Hit, named: Collection[str]) -> bool:
+    meaning = hit.trace.arms.get("meaning")
+    near = meaning is not None and meaning.raw >= NEARNESS_MIN
+    about = any(ref in named for ref in hit.entities)
+    return near or about or len(asked & set(lexemes(hit.text))) >= COVER_MIN * max(len(asked), 1)
 
 
 def _words_of(hit: Hit) -> set[str]:

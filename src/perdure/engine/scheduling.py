@@ -61,11 +61,17 @@ def after_success(job: Job, now: datetime) -> Settlement:
     return Settlement("done", None, job.attempts, None, failed=False)
 
 
-def after_failure(job: Job, error: str, now: datetime, chance: float, *, retriable: bool = True) -> Settlement:
-    """Try again later while tries are left; then park it as dead, or let a repeating one wait for its next slot."""
+def after_failure(
+    job: Job, error: str, now: datetime, chance: float, *, retriable: bool = True, wanted_s: float = 0.0
+) -> Settlement:
+    """Try again later while tries are left; then park it as dead, or let a repeating one wait for its next slot.
+
+    `wanted_s`: how long whoever failed asked to be left alone.
+    """
     text = error[:ERROR_CHARS_MAX]
     if retriable and job.attempts < job.attempts_max:
-        return Settlement("ready", now + timedelta(seconds=backoff_s(job.attempts, chance)), job.attempts, text, failed=True)
+        wait_s = max(backoff_s(job.attempts, chance), min(wanted_s, BACKOFF_MOST_S))
+        return Settlement("ready", now + timedelta(seconds=wait_s), job.attempts, text, failed=True)
     if job.repeat is not None:
         return Settlement("ready", next_slot(job.repeat, now), 0, text, failed=True)
     return Settlement("dead", None, job.attempts, text, failed=True)

@@ -161,6 +161,27 @@ def _span(match: re.Match[str], moment: Moment) -> Stretch | None:
     return replace(found, offset_min=ZONES[zone] if zone else None, twelve=not half2 and high <= 12 and not groups.get("mark"))
 
 
+_GERMAN_DAYS = ("montag", "dienstag", "mittwoch", "donnerstag", "freitag", "samstag", "sonntag")
+_JOINED = {
+    day + part: (number, part)
+    for number, day in enumerate(_GERMAN_DAYS)
+    for part in ("morgen", "vormittag", "mittag", "nachmittag", "abend", "nacht")
+}
+_GERMAN_HOURS = any_of(word_set("zwei drei vier fünf sechs sieben acht neun zehn elf zwölf 2 3 4 5 6 7 8 9 10 11 12"))
+
+
+def _weekday_part(match: re.Match[str], moment: Moment) -> Stretch:
+    """`Montagmorgen`."""
+    wanted, part = _JOINED[match["day"].lower()]
+    ahead = (wanted - moment.today.weekday()) % 7 or 7
+    return _part_on(moment, (ahead - 7 or -7) if moment.tense < 0 else ahead, *WIDE_PARTS[part])
+
+
+def _half_before(match: re.Match[str], moment: Moment) -> Stretch:
+    """`halb neun` is half past eight."""
+    return replace(time_of_day(moment, _hour(match["h"]) - 1, 30), twelve=True)
+
+
 _HOUR_OF_DAY = "an hour is the whole hour, a minute the whole minute"
 _PART_OF_DAY = "a part of the day, taken widely"
 _IN_PART = (
@@ -175,8 +196,8 @@ _SPAN_LEAD = r"(?:(?:from|in between|between|von|zwischen|de|entre|desde las|de 
 RULES: tuple[Rule, ...] = (
     asked(
         "# from between in von zwischen de entre desde d " + " ".join(NUMBERS),
-        rf"{_SPAN_LEAD}(?P<h>\d{{1,2}}|{_HOUR_WORDS})(?::(?P<mi>\d\d))?\s?(?P<half>[ap]\.?m\b\.?)?{_TO}(?P<h2>\d{{1,2}}|{_HOUR_WORDS})(?::?(?P<mi2>\d\d))?\s?"
-        rf"(?P<half2>[ap]\.?\s?m\b\.?){_ZONE}",
+        rf"{_SPAN_LEAD}(?P<h>\d{{1,2}}|{_HOUR_WORDS})(?::(?P<mi>\d\d))?\s?(?P<half>[ap]\.?m\b\.?)?{_TO}"
+        rf"(?P<h2>\d{{1,2}}|{_HOUR_WORDS})(?::?(?P<mi2>\d\d))?\s?(?P<half2>[ap]\.?\s?m\b\.?){_ZONE}",
         _span,
         "from the first hour to the second",
     ),
@@ -288,6 +309,9 @@ RULES: tuple[Rule, ...] = (
         partial(_today_part, day=-1),
         _PART_OF_DAY,
     ),
+    asked(_JOINED.keys(), rf"(?P<day>{any_of(_JOINED)})", _weekday_part, _PART_OF_DAY),
+    asked("am", rf"am (?P<day>{any_of(_JOINED)})", _weekday_part, _PART_OF_DAY),
+    asked("um halb", rf"(?:um )?halb (?P<h>{_GERMAN_HOURS})", _half_before, _HOUR_OF_DAY),
     asked("anoche", r"(?P<part>)anoche", lambda _, moment: _part_on(moment, -1, 18, 24), _PART_OF_DAY),
     asked("letzte cette", r"letzte nacht|la nuit dernière", lambda _, moment: _part_on(moment, -1, 18, 24), _PART_OF_DAY),
     asked(

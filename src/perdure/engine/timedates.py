@@ -6,6 +6,7 @@ Part of the grammar of `timerules`, which reads the dates that leave no doubt in
 from __future__ import annotations
 
 import re
+from calendar import isleap
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import date, timedelta
@@ -54,7 +55,10 @@ def _in_year(make: Callable[[int], Stretch], match: re.Match[str], moment: Momen
     groups = match.groupdict()
     if groups.get("year"):
         return make(full_year(groups["year"]))
-    return replace(make(year_for(month, day, moment)), yearly=make)
+    year, step = year_for(month, day, moment), -1 if moment.tense < 0 else 1
+    if (month, day) == (2, 29):
+        year = next(one for one in range(year, year + 9 * step, step) if isleap(one))
+    return replace(make(year), yearly=make)
 
 
 def full_year(digits: str) -> int:
@@ -257,8 +261,8 @@ _IN = "in during throughout over im en au "
 RULES: tuple[Rule, ...] = (
     asked(MONTHS.keys(), rf"{MONTH}\.?,?[ -]?(?:the )?{_DAY}(?!:|\d)(?:(?:,? |-)(?:of |in )?{_ANY_YEAR})?", _date, _DATE),
     asked(
-        "# the on am le el vom du del den dem " + " ".join(ORDINAL_WORDS),
-        rf"(?:(?:on|am|vom|den|dem) )?(?:the |le |el |du |del )?{_DAY}(?: day)?(?: of| de|[ /-])?[ ]?{MONTH}\.?"
+        "# the on am le el den dem " + " ".join(ORDINAL_WORDS),
+        rf"(?:(?:on|am|den|dem) )?(?:the |le |el )?{_DAY}(?: day)?(?: of| de|[ /-])?[ ]?{MONTH}\.?"
         r"(?:(?:,| of| de| del)?[ /-]?(?P<year>(?:19|20)\d\d|(?<=[/-])\d\d))?",
         _date,
         _DATE,

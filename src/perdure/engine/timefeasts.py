@@ -239,7 +239,8 @@ def _lunar() -> list[tuple[str, Feast, Days]]:
         ("(?:thai |surya )?pongal|maghi|makara? sankranti", partial(moons.sun_enters, sign=9), 1),
         ("mattu pongal", partial(moons.sun_enters, sign=9, days=1), 1),
         ("kaanum pongal|kanni pongal", partial(moons.sun_enters, sign=9, days=2), 1),
-        ("vaish?akhi|baisakhi|vaisakhadi|vaishakhi|vasakhi|puthandu|tamil new year", partial(moons.sun_enters, sign=0), 1),
+        ("vaish?akhi|baisakhi|vaisakhadi|vaishakhi|vasakhi", partial(moons.sun_enters, sign=0, sunset=24), 1),
+        ("puthandu|tamil new year|vishu", partial(moons.sun_enters, sign=0), 1),
         (
             "(?:chinese|lunar|chinese lunar) new year(?:['’]?s)?(?: day)?|spring festival|chinesisches neujahr",
             moons.chinese_new_year,

@@ -44,9 +44,9 @@ NAME_TAIL = rf"(?!\w|-(?!(?:{any_of(WEEKDAYS.keys() | MONTHS.keys())})\b)[^\W\d_
 
 _SMALL = any_of(word for word, number in NUMBERS.items() if number < 10)
 COUNT = (
-    r"(?P<n>\d{1,3}\.\d|\d{1,4}|(?:1/2|3/4|1/4)(?: of)?(?: an)?|(?:a )?(?:three[- ])?quarters? of an?|half an?|(?:a )?half|a "
-    r"pair of|(?:a )?couple(?: of)?"
-    rf"|(?:a )?few|(?:twenty|thirty|forty|fifty)[ -]{_SMALL}|(?:one|two|three|a) and a half|{any_of(NUMBERS)})"
+    r"(?P<n>\d{1,3}\.\d|\d{1,4}|(?:1/2|3/4|1/4)(?: of)?(?: an)?|(?:a )?(?:three[- ])?quarters? of an?|half an?|(?:a )?half|"
+    r"eine[rms]? halben?|media|a pair of|(?:a )?couple(?: of)?|(?:a )?few|(?:ein )?paar|quelques|(?:un|algun)[oa]s|"
+    rf"(?:twenty|thirty|forty|fifty)[ -]{_SMALL}|(?:one|two|three|a) and a half|{any_of(NUMBERS)})"
 )
 GAP = r"(?: |(?<=\d))"
 """Between a number and its unit: `24 hours`, `24h`."""
@@ -143,7 +143,7 @@ def direction(word: str) -> int:
 def amount(word: str) -> float:
     """The number that `word`, which matched `COUNT`, says."""
     word = word.lower().removesuffix(" of").removesuffix(" an").removesuffix(" of")
-    if word in ("1/2", "half", "a half", "half a"):
+    if word in ("1/2", "half", "a half", "half a", "media") or "halbe" in word:
         return 0.5
     if "3/4" in word or ("three" in word and "quarter" in word):
         return 0.75
@@ -151,6 +151,8 @@ def amount(word: str) -> float:
         return 0.25
     if "pair" in word:
         return 2
+    if word.endswith(("paar", "quelques", "unos", "unas")):
+        return NUMBERS["few"]
     if word[0].isdecimal():
         return float(word)
     numbers = [NUMBERS[part] for part in re.split(r"[ -]", word.removesuffix(" and a half")) if part in NUMBERS]

@@ -127,10 +127,9 @@ def _dated(one: Stretch, two: Stretch) -> Stretch | None:
     if one.weekday and two.width >= timedelta(days=28) and not two.yearly and not two.clock:
         return two  # `the Wednesday two months ago`: which one is not said
     if one.yearly and not two.yearly and two.width >= timedelta(days=20) and not two.clock and two.width > one.width:
-        inside = [
-            made for year in range(two.low.year - 1, two.high.year + 1) if two.low <= (made := one.yearly(year)).low < two.high
-        ]
-        return replace(inside[0], yearly=None) if inside else None
+        made = (one.in_year(year) for year in range(two.low.year - 1, two.high.year + 1))
+        inside = next((found for found in made if found and two.low <= found.low < two.high), None)
+        return replace(inside, yearly=None) if inside else None
     if one.width == _DAY and not one.clock and two.clock and not two.loose and one.low <= two.low < one.high:
         return two
     return None
@@ -139,8 +138,8 @@ def _dated(one: Stretch, two: Stretch) -> Stretch | None:
 def _right_weekday(weekday: Stretch, day: Stretch) -> Stretch:
     """`Sunday, Feb 18` without a year: the nearest year in which that is so, within reach."""
     years = sorted(range(day.low.year - 5, day.low.year + 6), key=lambda year: abs(year - day.low.year))
-    made = (day.yearly(year) for year in years if day.yearly and not (day.low.month == 2 and day.low.day == 29))
-    return next((one for one in made if one.low.weekday() == weekday.low.weekday()), day)
+    made = (day.in_year(year) for year in years)
+    return next((one for one in made if one and one.low.weekday() == weekday.low.weekday()), day)
 
 
 def _lasting(text: str, piece: Piece) -> Piece:
@@ -148,7 +147,7 @@ def _lasting(text: str, piece: Piece) -> Piece:
     if match is None or piece.ranged or piece.what.kind == "recurring":
         return piece
     what = lasting(piece.what, ASKED_UNITS[match["unit"].lower()], amount(match["n"]))
-    return replace(piece, end=match.end(), what=what, ranged=True) if what else piece
+    return replace(piece, end=match.end(), what=what, says=f"{piece.says}; that long", ranged=True) if what else piece
 
 
 def _ranges(text: str, found: list[Piece], *, loose: bool) -> list[Piece]:
@@ -180,12 +179,15 @@ def _closest(text: str, one: Piece, two: Piece) -> Piece | None:
             replace(one.what, low=day, high=day + _DAY) for week in range(-9, 9) for day in (first + timedelta(weeks=week),)
         ]
     elif one.what.yearly:
-        found = [one.what.yearly(two.what.low.year + year) for year in range(-9, 10)]
+        made = (one.what.in_year(two.what.low.year + year) for year in range(-9, 10))
+        found = [stretch for stretch in made if stretch]
     else:
         return None
     place = ordinal(lead["ord"]) if lead["ord"] else 1
+    if not 0 < place <= len(found):
+        return None
     found.sort(key=lambda made: abs(made.low - two.what.low))
-    what = replace(found[min(place, len(found)) - 1], weekday=False, yearly=None)
+    what = replace(found[place - 1], weekday=False, yearly=None)
     return Piece(lead.start(), two.end, what, "the nearest to it", ranged=True)
 
 
@@ -211,22 +213,19 @@ def _between(one: Stretch, two: Stretch) -> Stretch | None:
     low, high = one.low, two.high
     if two.clock and two.grain in ("hour", "minute", "second"):
         high = two.low  # `to 5` ends where five o'clock begins
-    if one.loose and two.loose and one.twelve and not two.twelve and low + timedelta(hours=12) < high:
-        low += timedelta(hours=12) if two.low.hour > 12 and one.low.hour < 12 <= two.low.hour else timedelta()
     if high <= low and one.loose:
         high += timedelta(hours=12) if two.twelve and high + timedelta(hours=12) > low else _DAY
     elif high <= low and two.weekday and low - high < timedelta(weeks=1):
         high += timedelta(weeks=1)
-    elif high <= low and one.yearly and not two.yearly:
-        low = one.yearly(two.low.year).low
-        low = low if low < high else one.yearly(two.low.year - 1).low
-    elif high <= low and two.yearly:
-        high = next((made.high for year in (low.year, low.year + 1) if (made := two.yearly(year)).high > low), high)
+    elif one.yearly and not two.yearly:
+        made = [one.in_year(year) for year in (two.low.year, two.low.year - 1)]
+        low = next((found.low for found in made if found and found.low < high), low)
+    elif two.yearly and (high <= low or (one.yearly and high - low > timedelta(days=366))):
+        # Of two dates without a year, the second is the first one after the first.
+        made = [two.in_year(year) for year in (low.year, low.year + 1)]
+        high = next((found.high for found in made if found and found.high > low), high)
     if high <= low:
         return None
-    # The past holds for both ends: of two dates without a year the first is the one before the second.
-    if one.yearly and two.yearly and not one.clock and high - low > timedelta(days=366):
-        low = one.yearly(low.year + 1).low
     offset = one.offset_min if one.offset_min is not None else two.offset_min
     return Stretch(low, high, "span", clock=one.clock, loose=one.loose and two.loose, offset_min=offset)
 

@@ -152,7 +152,8 @@ def hanukkah(year: int) -> date:
 
 _MECCA = (21.4225, 39.826)
 _ANNOUNCED = 1973, 1999
-"""Between these years the calendar of Umm al-Qura went by the day of the conjunction in Greenwich (van Gent)."""
+"""Between these years the calendar of Umm al-Qura went by the day of the conjunction in Greenwich (van Gent); before them, months
+are taken to begin after the first evening at six."""
 
 
 @lru_cache(_YEARS_KEPT * 12)
@@ -163,7 +164,10 @@ def islamic(number: int) -> date:
     day = _on_clock(moon, 0).date()
     if _ANNOUNCED[0] <= day.year < _ANNOUNCED[1]:
         return day + timedelta(days=1)
-    day = _on_clock(moon, 3).date()
+    local = _on_clock(moon, 3)
+    day = local.date()
+    if day.year < _ANNOUNCED[0]:
+        return day + timedelta(days=1 if local.hour < 18 else 2)
     for _ in range(3):
         sunset = _sunset(day)
         day += timedelta(days=1)
@@ -211,14 +215,11 @@ _RAMADAN_2017 = 215  # its new moon
 
 @lru_cache(_YEARS_KEPT)
 def islamic_day(year: int, *, month: int, day: int) -> date:
-    """The first such day of the Islamic calendar in `year`; `ValueError` in a year that has none."""
+    """The first such day of the Islamic calendar, whose years are shorter, in `year`."""
     first = _number_near(date(year, 1, 1)) - 1
-    for number in range(first, first + 15):
-        if (number - _RAMADAN_2017 + 8) % 12 + 1 == month:
-            found = islamic(number) + timedelta(days=day - 1)
-            if found.year == year:
-                return found
-    raise ValueError(f"no day {day} of month {month} in {year}")
+    numbers = (number for number in range(first, first + 15) if (number - _RAMADAN_2017 + 8) % 12 + 1 == month)
+    days = (islamic(number) + timedelta(days=day - 1) for number in numbers)
+    return next(found for found in days if found.year == year)
 
 
 def islamic_month_days(year: int, *, month: int) -> int:
@@ -297,10 +298,10 @@ def hindu(year: int, *, month: str, tithi: int, at: str, days: int = 0) -> date:
 
 
 @lru_cache(_YEARS_KEPT)
-def sun_enters(year: int, *, sign: int, days: int = 0) -> date:
-    """The day in India on which the sun enters a sidereal sign; after sunset, the next one."""
+def sun_enters(year: int, *, sign: int, days: int = 0, sunset: int = 18) -> date:
+    """The day in India on which the sun enters a sidereal sign; from the hour of `sunset` on, the next one."""
     low = (datetime(year, 1, 1, tzinfo=UTC) - _EPOCH).days + (sign * 30 - 280 + 24) % 360 - 3.0
     while _sign(low) != sign:
         low += 1 / 96
     moment = _on_clock(low, _INDIA_HOURS)
-    return moment.date() + timedelta(days=days + (1 if moment.hour >= 18 else 0))
+    return moment.date() + timedelta(days=days + (1 if moment.hour >= sunset else 0))

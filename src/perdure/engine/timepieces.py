@@ -129,6 +129,10 @@ _NAMES = any_of(WEEKDAYS.keys() | MONTHS.keys() | SEASONS.keys() | {"midnight", 
 _HABIT_AFTER = r"(?: (?:mornings|afternoons|evenings|nights)|[ -](?:series|novel|film))\b"
 _BARE_NAME = rf"(?:(?:to|of|for|from|through|in) )?{_NAMES}"
 _TITLE_BEFORE = r"\b(?:mr|mrs|ms|miss|dr|herr|frau|monsieur|madame|señora?|named|called|name is)\.? $"
+# Words that make another day of a weekday, which no rule knows: better none than the wrong one.
+_OTHER_DAY_BEFORE = (
+    r"\b(?:black|good|ash|palm|holy|fat|clean|bright|great|cyber|super|giving|shrove|ruby|plough|ides of|eve of) $"
+)
 _LEAD_BEFORE = (
     r"(?:^|\b(?:on|last|next|this|since|until|till|by|before|after|during|past|every|early|late|mid|am|im|"
     r"seit|bis|depuis|desde|hasta|"
@@ -148,7 +152,7 @@ def _is_name(match: re.Match[str]) -> bool:
     if not compiled(_BARE_NAME).fullmatch(words):
         return False
     low = max(0, match.start() - 12)
-    if compiled(_TITLE_BEFORE).search(text, low, match.start()):
+    if compiled(_TITLE_BEFORE).search(text, low, match.start()) or compiled(_OTHER_DAY_BEFORE).search(text, low, match.start()):
         return True
     if not _PROPER_AFTER.match(text, match.end()) or words.lower().startswith("in "):
         return False

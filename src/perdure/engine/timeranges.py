@@ -92,11 +92,11 @@ def read_time_range(text: str, now: datetime, zone: str | tzinfo, *, week_start:
     local = now.astimezone(where).replace(tzinfo=None)
     text = text[:TEXT_CHARS_MAX]
     asking = Asking(local, cues_of(text), 1 if bias == "future" else -1, _WEEK_STARTS[week_start])
-    for piece in _candidates(text, asking):
-        found = _range(text, piece, now, where)
-        if found:
-            return found
-    return None
+    try:
+        ranges = (_range(text, piece, now, where) for piece in _candidates(text, asking))
+        return next((found for found in ranges if found), None)
+    except (ValueError, OverflowError):
+        return None  # asked at the edge of the calendar, where the day before or after is not on it
 
 
 def _candidates(text: str, asking: Asking) -> list[Piece]:
@@ -149,13 +149,15 @@ _LEADS: tuple[tuple[str, str], ...] = (
     ("from", r"from"),
     ("as of", r"as of|stand"),
     ("by", r"by|no later than|due(?: on| by)?|bis spätestens"),
-    ("after", r"after|later than|nach(?: dem| der)?|après|después de|despues de"),
+    ("after", r"after|later than|nach(?: dem| der)?|après|después del?|despues del?"),
     ("until", r"until|till|up to|through|thru|bis(?: zum| zur)?|jusqu['’](?:à|au|en)?|hasta"),
     ("before", r"before|prior to|earlier than|vor(?: dem| der)?|avant|antes de|antes del"),
 )
 _LEAD_TAIL = r"(?:(?<=['’])|\s+)(?:the\s+|el\s+|la\s+|le\s+|dem\s+|den\s+|on\s+)?$"
 _LEAD_CHARS = 32
-_OPEN_AFTER = r"\s+(?:onwards?|forward|and later|or later|and after|und später|or after|(?:on|an)(?=\s*(?:$|[.,;!?])))"
+_OPEN_AFTER = r"\s+(?:onwards?|forward|and later|or later|and after|und später|or after)"
+_FROM_ON = r"\b(?:from|von|vom)\s+(?:the\s+|dem\s+)?$"
+_ON = r"\s+(?:on|an)(?![\w-])"
 _OPEN_BEFORE = r"\s+(?:and earlier|or earlier|and before|or before|und früher)"
 
 
@@ -163,12 +165,16 @@ def _led(text: str, piece: Piece, asking: Asking) -> Piece:
     """`since Monday`, `before 2020`: the piece with the words that open an end, and the end opened."""
     if piece.ranged or piece.what.kind not in ("point", "span"):
         return replace(piece, ranged=piece.ranged or piece.what.kind == "since")
-    behind = compiled(_OPEN_AFTER).match(text, piece.end) or compiled(_OPEN_BEFORE).match(text, piece.end)
-    if behind:
-        lead = "since" if compiled(_OPEN_AFTER).match(text, piece.end) else "until"
-        return _opened(replace(piece, end=behind.end()), lead, asking)
+    low = max(0, piece.start - _LEAD_CHARS)
+    start, on = compiled(_FROM_ON).search(text, low, piece.start), compiled(_ON).match(text, piece.end)
+    if start and on:
+        return _opened(replace(piece, start=start.start(), end=on.end()), "since", asking)
+    for source, lead in ((_OPEN_AFTER, "since"), (_OPEN_BEFORE, "until")):
+        behind = compiled(source).match(text, piece.end)
+        if behind:
+            return _opened(replace(piece, end=behind.end()), lead, asking)
     for lead, words in _LEADS:
-        match = compiled(rf"\b(?:{words}){_LEAD_TAIL}").search(text, max(0, piece.start - _LEAD_CHARS), piece.start)
+        match = compiled(rf"\b(?:{words}){_LEAD_TAIL}").search(text, low, piece.start)
         if match:
             opened = _opened(replace(piece, start=match.start()), lead, asking)
             return opened if opened.ranged else piece
@@ -231,5 +237,6 @@ def _instant(local: datetime, zone: tzinfo) -> datetime:
 
 def _explained(words: str, says: str, ends: tuple[datetime | None, datetime | None], where: tzinfo) -> str:
     first, last = (end and end.astimezone(where).strftime("%Y-%m-%d %H:%M") for end in ends)
+    read = "; ".join(part for part in says.split("; ") if part) or "a time"
     reach = f"from {first}" if first else "everything"
-    return f"`{words}`: {says or 'a time'}; {reach}{f' up to {last}' if last else ' on'} ({where})"
+    return f"`{words}`: {read}; {reach}{f' up to {last}' if last else ' on'} ({where})"

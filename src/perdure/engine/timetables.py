@@ -236,9 +236,8 @@ ORDINAL_WORDS = {
 DECADES = {"twenties": 2, "thirties": 3, "forties": 4, "fifties": 5, "sixties": 6, "seventies": 7, "eighties": 8, "nineties": 9}
 # Words that no German sentence has: beside one of them, `hier` is yesterday.
 FRENCH = word_set(
-    "le la les de du et je j tu il elle nous vous ils ai as a avons avez ont est était c qu que quoi quel "
-    "quelle fait dit avec dans pour "
-    "sur à mon ma mes ce cette soir matin après-midi midi vu été au aux"
+    "depuis avant après jusqu le la les de du et je j tu il elle nous vous ils ai as a avons avez ont est était c qu que quoi "
+    "quel quelle fait dit avec dans pour sur à mon ma mes ce cette soir matin après-midi midi vu été au aux"
 )
 
 

@@ -39,7 +39,7 @@ from perdure.engine.timegrammar import (
     compiled,
     way,
 )
-from perdure.engine.timetables import MONTHS, NUMBERS, WEEKDAYS, any_of
+from perdure.engine.timetables import ASKED_UNITS, MONTHS, NUMBERS, WEEKDAYS, any_of
 
 SECONDS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400, "week": 604_800, "fortnight": 1_209_600}
 
@@ -182,7 +182,7 @@ _WITHIN = (
     r"durante) )?(?:des )?(?:(?:the|these|those|den|der|die|dem|das|les|ces|la|le|los|las|el|estos|estas) )?"
 )
 _ABOUT = r"(?:(?:about|around|roughly|some|nearly|almost|etwa|ungefähr|environ|unos|unas) )?"
-_COUNTS = "# half few couple about around roughly some nearly almost " + " ".join(NUMBERS)
+_COUNTS = "# half few couple paar about around roughly some nearly almost " + " ".join(NUMBERS)
 _MORE = r"(?: and (?P<more>a half)|,? (?:and )?(?P<minutes>\d{1,2}) min(?:ute)?s?)?"
 _NAMES = any_of(MONTHS.keys() | WEEKDAYS.keys())
 
@@ -237,6 +237,12 @@ RULES: tuple[Rule, ...] = (
         partial(_unit_beyond, sign=-1),
         _CALENDAR,
     ),
+    asked(
+        "vorletzten vorletzter",
+        rf"vorletzte[nr] (?P<name>{any_of(WEEKDAYS)})",
+        partial(_name_beyond, sign=-1),
+        "the one before",
+    ),
     asked("la el", rf"(?:la|el) {WHOLE_UNIT} antepasad[oa]", partial(_unit_beyond, sign=-1), _CALENDAR),
     asked(
         "übernächste übernächsten übernächstes übernächster übernächstem in im",
@@ -273,8 +279,8 @@ RULES: tuple[Rule, ...] = (
         latent=True,
     ),
     asked(
-        "the this der des du del month week year quarter",
-        rf"(?:the |this |der |des |du |del )?{WHOLE_UNIT}",
+        {"the", "this", "der", "des", "du", "del", "l", *ASKED_UNITS} - {"an"},
+        rf"(?:the |this |der |des |du |del |l['’])?{WHOLE_UNIT}",
         _this_unit,
         _CALENDAR,
         latent=True,

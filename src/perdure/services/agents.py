@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from perdure.domain.agents import Agent, ChannelAgent, to_agent, to_channel_agent
-from perdure.domain.errors import InvalidInput, LimitExceeded, NotFound
+from perdure.domain.errors import LimitExceeded, NotFound
 from perdure.domain.journal import Attribution
 from perdure.domain.limits import Limits
 from perdure.domain.records import RecordQuery
@@ -127,8 +127,3 @@ class Agents:
         rows = self.limits.page(limit)
         held = self.store.read(shared_owner(space), lambda view: view.records.list_(RecordQuery("channel", rows)))
         return sorted((to_channel_agent(record.body) for record in held), key=lambda one: one.channel)
-
-
-def check_text(text: object, name: str) -> None:
-    if text is not None and not isinstance(text, str):
-        raise InvalidInput(f"`{name}` = {text!r:.40} must be text")

@@ -16,7 +16,7 @@ from perdure.domain.errors import InvalidInput, PerdureError, Unavailable
 from perdure.domain.models import ChatMessage, ChatReply, ChatRequest, Consulted, Outcome, Purpose, Usage
 from perdure.domain.scope import Owner
 from perdure.domain.text import Json
-from perdure.engine.answers import Unreadable, is_refusal, read_answer
+from perdure.engine.answers import ANSWER_CHARS_MAX, Unreadable, is_refusal, read_answer
 from perdure.engine.prompts import filled
 from perdure.ports.chat import ChatModel, ModelRefused, ModelTimeout
 from perdure.ports.clock import Clock
@@ -228,6 +228,8 @@ def _request(question: Question[T]) -> ChatRequest:
 
 
 def _read(question: Question[T], reply: ChatReply) -> T | Unreadable:
+    if len(reply.text) > ANSWER_CHARS_MAX:
+        return Unreadable(f"the answer has more than {ANSWER_CHARS_MAX} characters")
     found: Json = reply.text if question.schema is None else read_answer(reply.text, question.schema)
     if not isinstance(found, Unreadable):
         read = _made(question, found)

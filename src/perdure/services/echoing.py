@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from perdure.domain.context import Block
+from perdure.domain.prompts import PromptPart
 from perdure.domain.scope import Owner
 from perdure.engine.echoes import fingerprints
 from perdure.ports.clock import Clock
@@ -15,7 +16,7 @@ ECHOES_MAX = 10_000
 """Fingerprints that are kept for one user."""
 
 
-def register_echoes(store: Store, clock: Clock, owner: Owner, blocks: Sequence[Block]) -> None:
+def register_echoes(store: Store, clock: Clock, owner: Owner, blocks: Sequence[Block | PromptPart]) -> None:
     """Keep the fingerprints of the blocks that are not kept yet."""
     prints = [one for block in blocks for one in _prints_of(block.text)]
     if not prints:

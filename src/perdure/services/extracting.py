@@ -26,7 +26,7 @@ from perdure.ports.extract import Extractor
 from perdure.ports.store import Store, Tx, View
 from perdure.services.knowledge import Submission, check_proposal, commit_in, reject
 from perdure.services.ledger import Ledger
-from perdure.services.summarising import in_short
+from perdure.services.summarising import in_short, wanted_pause
 from perdure.services.todos import check_todo, commit_todo
 from perdure.services.work import Effect, Later
 
@@ -258,7 +258,10 @@ def _asked(extractor: Extractor, request: ExtractionRequest) -> Extraction:
             raise InvalidInput(f"the extractor answered with a `{type(found).__name__}`; return an `Extraction`")
         return replace(found, proposals=tuple(found.proposals), todos=tuple(found.todos))
     except Exception as error:  # the plugin edge: an extractor may be anybody's code
-        raise Unavailable(f"the extractor failed ({in_short(error).reason}); nothing was learned, nothing is lost") from error
+        raise Unavailable(
+            f"the extractor failed ({in_short(error).reason}); nothing was learned, nothing is lost",
+            retry_after_s=wanted_pause(error),
+        ) from error
 
 
 def _in_confidence(reading: _Reading) -> set[str]:

@@ -44,6 +44,11 @@ def lessons_in(view: View, book: Book, *, archived: bool = False, ended: bool = 
     return list(in_order(found))
 
 
+def shown_ids(view: View, book: Book) -> list[str]:
+    """The ids of the lessons that a book shows, the highest first."""
+    return [record.key for record in view.records.list_(RecordQuery("lesson", ROWS_MAX, ("shown_in", short(book.name))))]
+
+
 def find_lesson(view: View, key: str) -> Lesson | None:
     held = view.records.find("lesson", key)
     return None if held is None else to_lesson(held.body)
@@ -165,6 +170,7 @@ def _take_out(tx: Tx, held: Lesson, by: Attribution, left: Lesson) -> bool:
     number = tx.records.remove("lesson", held.id, by=by, action="forget")
     tx.records.blank_operations("lesson", held.id, name=f"forgotten:{number}")
     enter_record(tx, "lesson", held.id, None, now=by.at)
+    tx.index.remove_packs()  # they are copies of what was indexed before
     if left.origins or held.source == "file":
         Ledger(tx, by).put(left, "add")
         return False

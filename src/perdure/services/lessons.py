@@ -20,7 +20,7 @@ from perdure.domain.journal import Attribution
 from perdure.domain.lessons import LESSON_SCOPES, SPACE_SCOPES, Book, Heard, Lesson, LessonScope, Origin, Refused, books_of
 from perdure.domain.limits import Limits
 from perdure.domain.scope import DEFAULT, ID_BYTES_MAX, Address, Owner, Scope, shared_owner
-from perdure.domain.text import check_id, utf8_size
+from perdure.domain.text import check_id, compact_json, utf8_size
 from perdure.engine.appends import APPENDS_MAX, split_reply
 from perdure.engine.lesson_rules import Place, Target, answering, refusal_of, space_book, target_of
 from perdure.engine.lessons import sameness
@@ -217,7 +217,11 @@ class Lessons:
             target = target_of(place, agent=one.agent)
             notes |= {} if target.note is None else {target.note: None}
             drafts = [Draft(one.text, "model", _origin(scope, target.book, message))]
-            kept += self._keep(target.book, drafts, f"agent:{scope.address.agent}", target.note or "MEMORY_APPEND")
+            [made] = self._keep(target.book, drafts, f"agent:{scope.address.agent}", target.note or "MEMORY_APPEND")
+            if made.ended_at is None:
+                kept.append(made)
+            else:
+                refused.append(Refused(one.text, "was taken back by a person, and only a person brings it back"))
         return Heard(text, tuple(_seen_by(one, scope.owner.user) for one in kept), tuple(refused), tuple(notes))
 
     def _keep(self, book: Book, drafts: Sequence[Draft], actor: str, why: str) -> list[Lesson]:
@@ -318,6 +322,9 @@ class Lessons:
             for fold in sorted(folds, key=lambda fold: (fold.made_at, fold.session_number, fold.version)):
                 if fold.lessons and not fold.undone:
                     self._settle(owner, address, fold.session_number, fold.version)
+            # Until then they were found by other names.
+            stale = sorted({_former_ref(address.agent, text) for fold in folds for text in fold.lessons})
+            self.store.write(owner, lambda tx: tx.index.remove("lesson", stale, now=self.clock.now()))  # noqa: B023
 
     def _sync_all(self, owner: Owner) -> None:
         for book in self.store.read(owner, lambda view: _all_books(view, owner)):
@@ -416,6 +423,11 @@ def _told(digest: Digest, note: str | None) -> str:
     refused = len(digest.lessons) - len(_good(drawn(digest)))
     told = [f"session {digest.session_number}, fold {digest.version}", *([] if note is None else [note])]
     return "; ".join([*told, *([f"{refused} lines were no lessons"] if refused else [])])
+
+
+def _former_ref(agent: str, text: str) -> str:
+    """By what the index knew a lesson when it was a part of its fold."""
+    return compact_json([agent, hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()])
 
 
 def _fold_job(digest: Digest, due_at: datetime) -> NewJob:

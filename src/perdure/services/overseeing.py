@@ -223,7 +223,7 @@ class Overseer:
         for place, choice in enumerate(one for one in choices if one.included):
             if choice.kind == "series":
                 offers.append(self._series_offer(series[choice.id], work))
-            elif by_model is None and not is_sure(choice, place == 0):
+            elif by_model is None and not is_sure(choice, best=place == 0):
                 info = held.keys[keys[choice.id]]
                 offers.append(glimpse(choice.id, (info.preview or "")[:PREVIEW_CHARS], info.size_bytes))
             else:
@@ -302,11 +302,12 @@ class Overseer:
         self, held: _Held, offers: Sequence[Offer], answer: Recall | None, needs: float, work: _Work
     ) -> tuple[list[Block], dict[tuple[str, str], Json]]:
         """The blocks within the budget, and what they show of keys and series."""
-        from perdure.engine.choosing import hits_that_bear
+        from perdure.engine.choosing import hits_that_bear, is_sure
 
         hits = [] if answer is None else [hit for hit in answer.hits if not held.is_at_hand(hit)]
         named = () if answer is None else answer.understood.names
-        kept, choices = hits_that_bear(work.asked.goal, hits, needs=needs, named=named)
+        answered = any(is_sure(one, best=False) for one in work.choices if one.included)
+        kept, choices = hits_that_bear(work.asked.goal, hits, needs=needs, named=named, answered=answered)
         work.choices += choices
         earlier = held.earlier_cards if work.asked.target != "goal" else ()
         lists = self.knowing.standing(work.scope)

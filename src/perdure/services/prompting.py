@@ -14,7 +14,9 @@ from perdure.domain.text import utf8_size
 from perdure.engine.combining import combine
 from perdure.engine.periods import period_of, time_line
 from perdure.ports.clock import Clock
+from perdure.ports.store import Store
 from perdure.services.agents import Agents
+from perdure.services.echoing import register_echoes
 from perdure.services.lessons import Lessons
 
 BUDGET_MIN = 100
@@ -23,6 +25,7 @@ BUDGET_TOKENS = 4_000
 
 @dataclass(frozen=True, slots=True)
 class Prompting:
+    store: Store
     clock: Clock
     agents: Agents
     lessons: Lessons
@@ -49,5 +52,6 @@ class Prompting:
             "time": time_line(local, self.zone),
         }
         parts, dropped = combine(texts, shown.lessons, request, budget_tokens, self.count)
+        register_echoes(self.store, self.clock, scope.owner, [part for part in parts if part.kind != "time"])
         tokens = sum(part.tokens for part in parts)
         return Prompt(parts, tokens, budget_tokens, shown.agent, period_of(local.hour), dropped, tuple(notes))

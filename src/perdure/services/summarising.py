@@ -28,9 +28,10 @@ DETAIL_CHARS_MAX = 200
 class SummaryFailed(Unavailable):
     """The summariser gave no usable answer. Nothing was changed; the work is tried again."""
 
-    def __init__(self, failure: Failure) -> None:
+    def __init__(self, failure: Failure, *, retry_after_s: float = 1.0) -> None:
         self.failure = failure
-        super().__init__(f"the summariser failed ({failure.reason}); the log is untouched and the work is tried again")
+        words = f"the summariser failed ({failure.reason}); the log is untouched and the work is tried again"
+        super().__init__(words, retry_after_s=retry_after_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +146,7 @@ def _asked(summariser: Summariser, request: SummaryRequest) -> Summary:
         summary = summariser.summarise(request)
         check_summary(summary)
     except Exception as error:  # the plugin edge: a summariser may be anybody's code
-        raise SummaryFailed(in_short(error)) from error
+        raise SummaryFailed(in_short(error), retry_after_s=wanted_pause(error)) from error
     return replace(summary, text=cut_text(summary.text, request.chars_max, request.words_max))
 
 
@@ -164,6 +165,11 @@ def check_summary(summary: object) -> None:
     if not isinstance(fields, Mapping):
         raise InvalidInput("`fields` of a summary must be a mapping")
     encode_json(dict(fields), "`fields` of a summary", bytes_max=FIELDS_BYTES_MAX, limit="the fields of a summary")
+
+
+def wanted_pause(error: Exception) -> float:
+    """How long whoever failed asks to be left alone."""
+    return error.retry_after_s if isinstance(error, Unavailable) else 1.0
 
 
 def in_short(error: Exception) -> Failure:

@@ -127,7 +127,12 @@ class Worker:
             self._counts["lost"] += 1
         except Exception as error:  # noqa: BLE001 - the job loop: whatever a handler raises is kept with the job
             end = after_failure(
-                job, in_words(error), self.clock.now(), self.clock.chance(), retriable=not isinstance(error, HOPELESS)
+                job,
+                in_words(error),
+                self.clock.now(),
+                self.clock.chance(),
+                retriable=not isinstance(error, HOPELESS),
+                wanted_s=error.retry_after_s if isinstance(error, Unavailable) else 0.0,
             )
             try:
                 self._settle(job, end)

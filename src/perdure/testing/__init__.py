@@ -1,4 +1,5 @@
-"""For your own tests: a clock that stands still, a store that fails on demand, the contract every store keeps, and probes.
+"""For your own tests: a clock that stands still, a store that fails on demand, a model server that misbehaves as told, the
+contract every store keeps, and probes.
 
 `StoreContract` needs pytest; the rest does not.
 """
@@ -11,15 +12,20 @@ from perdure.testing.failing import FailingStore
 
 if TYPE_CHECKING:
     from perdure.testing.contract import StoreContract
+    from perdure.testing.model_server import FAULTS, ScriptedModelServer
     from perdure.testing.probes import PROBES, REPORT, TUNE, Plant, Probe, ProbeReport, ProbeScore, run_probes, score_probe
 
 __all__ = [
-    "PROBES", "REPORT", "TUNE", "FailingStore", "Plant", "Probe", "ProbeReport", "ProbeScore", "StoppedClock", "StoreContract",
-    "run_probes", "score_probe",
+    "FAULTS", "PROBES", "REPORT", "TUNE", "FailingStore", "Plant", "Probe", "ProbeReport", "ProbeScore", "ScriptedModelServer",
+    "StoppedClock", "StoreContract", "run_probes", "score_probe",
 ]  # fmt: skip
 
-# Loaded when asked for: the one imports pytest, the other reads two dozen conversations.
-_LATER = dict.fromkeys(__all__, "perdure.testing.probes") | {"StoreContract": "perdure.testing.contract"}
+# Loaded when asked for: one imports pytest, one an HTTP server, and one reads two dozen conversations.
+_LATER = {
+    **dict.fromkeys(__all__, "perdure.testing.probes"),
+    "StoreContract": "perdure.testing.contract",
+    **dict.fromkeys(("FAULTS", "ScriptedModelServer"), "perdure.testing.model_server"),
+}
 
 
 def __getattr__(name: str) -> object:

@@ -38,7 +38,8 @@ def card(world: World) -> Facts:
     ana = world.ana()
     for content, importance, pinned in (("Works at Google", 1, True), ("Lives in London", 2, False), ("Plays chess", 1, False)):
         ana.remember(content, "PEOPLE", entities=["person:John"], importance=importance, pinned=pinned)
-        world.wait(minutes=1)
+        world.clock.move(minutes=1)
+    world.engine.process()
     context = ana.context("What do I know about John?", budget_tokens=4_000)
     [line] = [line for line in context.text.splitlines() if line.startswith("[person:john]")]
     return {
@@ -55,7 +56,7 @@ def curated(world: World) -> Facts:
     for number in range(6):
         kind = kinds[number % len(kinds)]
         ana.remember(f"Rui shows habit number {number}", "PEOPLE", fact_type=kind, entities=["person:Rui"])
-        world.wait(minutes=1)
+        world.clock.move(minutes=1)
     before = len(ana.memories.list(entity="person:rui"))
     run = ana.curate()
     [fold] = ana.memories.list(entity="person:rui")

@@ -71,8 +71,8 @@ class World:
     def exchange(self, memory: perdure.Memory, turns: Mapping[str, str]) -> None:
         """Things Ana says, each with the agent's answer, half a minute apart; then the jobs run."""
         for said, answered in turns.items():
-            later = self.clock.move(seconds=30)
-            memory.append_many([perdure.NewMessage("user", said), perdure.NewMessage("assistant", answered, at=later)])
+            asked = perdure.NewMessage("user", said, at=self.clock.now())
+            memory.append_many([asked, perdure.NewMessage("assistant", answered, at=self.clock.move(seconds=30))])
             self.clock.move(seconds=30)
         self.engine.process()
 

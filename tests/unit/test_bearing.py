@@ -1,0 +1,162 @@
+"""What bears on a goal: laws of the measure, whatever the words."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from perdure.adapters.embedding.static import StaticEmbedder
+from perdure.domain.errors import InvalidInput
+from perdure.engine.bearing import FEATURES, Candidate, Catalogue, bearing, goal_words, measure, name_words
+from perdure.engine.bearing_weights import EMBEDDER, MEANING_WEIGHTS, NEEDS_MIN
+from perdure.engine.choosing import SHOWN_MAX, chosen_by_rules, ranked
+from perdure.engine.keeping import as_series, clean_key, key_of, plain, preview_of, secret_in, verdict
+from perdure.engine.offering import offered, state_offer
+from perdure.engine.tokens import estimate_tokens
+from perdure.parts import word_vectors
+
+texts = st.text(max_size=60)
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | texts,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+def test_names_are_taken_apart_however_they_are_written() -> None:
+    assert name_words("raceCalendar-2026") == ("race", "calendar", "2026")
+    assert name_words("HTTPServer.base_url") == ("http", "server", "base", "url")
+    assert name_words("") == ()
+
+
+def test_the_weights_are_for_the_embedder_that_is_in_the_package() -> None:
+    """Another table has other meanings in its columns: then `bench/overseer_fit.py --write` has to run again."""
+    embedder = StaticEmbedder()
+    assert f"{embedder.name}/{embedder.version}" == EMBEDDER
+    assert len(MEANING_WEIGHTS) == embedder.dims
+
+
+@settings(max_examples=60, deadline=None)
+@given(goal=texts, names=st.lists(texts, max_size=6), with_meaning=st.booleans())
+def test_any_goal_and_any_names_give_finite_scores(goal: str, names: list[str], with_meaning: bool) -> None:
+    candidates = [Candidate("state", name, "", json.dumps(name)) for name in names]
+    catalogue = Catalogue(candidates, word_vectors if with_meaning else None)
+    rows = measure(goal, catalogue, timed=False)
+    assert rows.shape == (len(names), len(FEATURES))
+    assert np.isfinite(rows).all()
+    found = bearing(goal, catalogue, timed=True)
+    assert 0 <= found.needs <= 1
+    assert ((found.scores >= 0) & (found.scores <= 1)).all()
+
+
+def test_what_others_saved_does_not_come_first_because_there_is_much_of_it() -> None:
+    many = [Candidate("state", f"invoice_{n}", "", "{}") for n in range(300)]
+    catalogue = Catalogue([*many, Candidate("state", "kudos_givers", "", "[]")], word_vectors)
+    found = bearing("Who is on my kudos list?", catalogue, timed=False)
+    assert int(np.argmax(found.scores)) == 300
+
+
+@given(needs=st.floats(0, 1), scores=st.lists(st.floats(0, 1), max_size=40))
+def test_rules_choose_few_and_none_for_a_goal_that_needs_nothing(needs: float, scores: list[float]) -> None:
+    candidates = [Candidate("state", str(place)) for place in range(len(scores))]
+    zero = np.zeros(len(scores), np.float32)
+    order = ranked(candidates, np.array(scores, np.float32), zero, zero, limit=40)
+    choices = chosen_by_rules(order, needs)
+    taken = [one for one in choices if one.included]
+    assert len(taken) <= SHOWN_MAX
+    assert all(one.reason for one in choices)
+    assert needs >= NEEDS_MIN or not taken
+
+
+def test_hostile_goals_take_no_longer_than_their_size() -> None:
+    assert len(goal_words("a1 " * 100_000)) <= 40
+    assert goal_words("\ud800\x00 kudos") != ()
+
+
+# -- keeping
+
+
+@given(json_values)
+def test_json_is_left_as_it_is(value: object) -> None:
+    shaped = plain(value)
+    assert json.loads(json.dumps(shaped)) == shaped
+    assert preview_of(shaped).endswith("...") == (len(json.dumps(shaped, separators=(",", ":"), ensure_ascii=False)) > 500)
+
+
+def test_what_has_no_end_is_refused_by_name() -> None:
+    endless: list[object] = []
+    endless.append(endless)
+    with pytest.raises(InvalidInput, match="nested"):
+        plain(endless)
+
+
+@pytest.mark.parametrize(
+    ("tool", "key"),
+    [
+        ("getUserProfile", "user_profile"),
+        ("list_my_contacts", "contacts"),
+        ("fetch", "fetch"),
+        ("", "result"),
+        ("获取", "获取"),
+    ],
+)
+def test_a_key_is_named_after_what_the_tool_gets(tool: str, key: str) -> None:
+    assert key_of(tool) == key
+
+
+@given(texts)
+def test_a_key_that_a_model_names_is_made_of_words(name: str) -> None:
+    key = clean_key(name)
+    assert len(key) <= 100
+    assert not key.startswith("_")
+    assert "/" not in key
+
+
+@pytest.mark.parametrize(
+    ("goal", "key"),
+    [
+        ("Get last week activities and save kudos givers to memory", "kudos_givers"),
+        ("remember my allergies", "allergies"),
+        ("save it as team-list", "team_list"),
+        ("store", "thing"),
+    ],
+)
+def test_a_goal_that_asks_to_keep_names_the_key(goal: str, key: str) -> None:
+    found = verdict("getThing", ["a", "b"], goal)
+    assert (found.save, found.key) == (True, key)
+
+
+def test_a_single_search_is_not_kept() -> None:
+    assert not verdict("searchWeb", [{"title": "x"}], "find flights to Rome").save
+
+
+@given(json_values)
+def test_nothing_that_a_tool_returns_breaks_the_look_for_secrets_and_series(value: object) -> None:
+    shaped = plain(value)
+    secret_in(shaped)
+    as_series("getThings", shaped)
+
+
+def test_entries_without_times_or_ids_are_no_series() -> None:
+    assert as_series("x", [{"id": 1}, {"id": 2}]) is None
+    assert as_series("x", [{"at": "2026-01-01"}, {"at": "2026-01-02"}]) is None
+    assert as_series("x", [{"id": 1, "at": "soon"}, {"id": 2, "at": "later"}]) is None
+    assert as_series("x", [{"id": 1, "at": "2026-01-01"}, {"id": 1, "at": "2026-01-02"}]) is None
+
+
+# -- offering
+
+
+@given(values=st.lists(json_values, min_size=1, max_size=5), room=st.integers(0, 400))
+def test_what_is_shown_fits_the_room(values: list[object], room: int) -> None:
+    offers = [state_offer(f"key_{place}", plain(value)) for place, value in enumerate(values)]
+    shown, missing = offered(offers, room, estimate_tokens)
+    assert len(shown) + len(missing) == len(offers)
+    lines = "".join(
+        f"- {name}: {json.dumps(form, separators=(',', ':'), ensure_ascii=False)}\n" for (_, name), form in shown.items()
+    )
+    assert estimate_tokens(lines) <= room + len(shown)
