@@ -181,7 +181,7 @@ class Engine:
         )  # fmt: skip
         indexing = Indexing(store, clock, embedders.current, settings.zone)
         helpers = helpers_of(store, clock, settings, given)
-        self._close_model, self._model_name = helpers.close, helpers.consultant.name
+        self._closings, self._model_name = (helpers.close, embedders.close), helpers.consultant.name
         consultant = helpers.consultant
         taught = _taught(store, clock, settings)
         knowing = Knowing(store, clock, known, todos, orders, recalling, taught.lessons)
@@ -295,7 +295,8 @@ class Engine:
         if self._background is not None:
             self._background.stop()
             self._background = None
-        self._close_model()
+        for close in self._closings:
+            close()
         self._store.close()
 
     def __enter__(self) -> Self:

@@ -194,6 +194,22 @@ class Life(RuleBasedStateMachine):
     def other_lessons_are_drawn_from_here_on(self, lessons: set[str]) -> None:
         self.models["summariser"].lessons = tuple(sorted(lessons))
 
+    @rule(
+        agent=agents, text=st.sampled_from(LESSONS), scope=st.sampled_from((None, "channel")), index=which,
+        how=st.sampled_from(("add", "add", "append", "remove", "archive", "restore", "pin", "edit")),
+    )  # fmt: skip
+    def a_lesson_is_handled(self, agent: str, text: str, scope: Any, index: int, how: str) -> None:
+        lessons = self.memory(agent=agent).lessons
+        held = lessons.list(archived=True, ended=True)
+        if how == "add":
+            lessons.add(text, scope)
+        elif how == "append":
+            lessons.take_from(f"MEMORY_APPEND: {text}")
+        elif how == "edit":
+            lessons.edit(f"- {text}\n", scope)
+        elif held:
+            getattr(lessons, how)(held[index % len(held)].id)
+
     @rule(agent=agents, index=which)
     def a_message_is_forgotten(self, agent: str, index: int) -> None:
         held = self.memory(agent=agent).messages(50)

@@ -21,6 +21,7 @@ import typer.main
 from psycopg.conninfo import conninfo_to_dict
 
 import perdure
+import perdure.engine.timeranges
 from perdure.domain.errors import ALL_ERRORS
 from perdure.interfaces.cli.commands import app
 from perdure.interfaces.errors import DEGRADED, EXIT_CODES, INTERRUPTED
@@ -249,3 +250,9 @@ def test_decisions_are_short_and_say_what_was_given_up() -> None:
         text = page.read_text()
         assert len(text.splitlines()) < 60, page.name
         assert re.findall(r"^## (.+)$", text, re.MULTILINE) == ["Context", "Choice", "What we gave up"], page.name
+
+
+def test_the_page_on_times_has_the_readings_that_the_module_states() -> None:
+    page = (DOCS / "how-to" / "time-ranges.md").read_text()
+    stated = [line for line in (inspect.getdoc(perdure.engine.timeranges) or "").splitlines() if line.startswith("| ")]
+    assert [line for line in stated[1:] if line not in page] == []

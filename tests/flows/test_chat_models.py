@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import perdure
 from perdure.adapters.models.chat import Manner, ModelServer, Protocol, ServedModel, sendable
 from perdure.adapters.models.ollama import OLLAMA
 from perdure.adapters.models.openai import OPENAI, openai_model
@@ -407,6 +408,20 @@ def test_the_setting_names_protocol_server_and_model(server: ScriptedModelServer
     assert server.asked[0].body["model"] == "org/some#model"
     assert [asked.body["options"]["num_ctx"] for asked in server.asked[1:]] == [8_192, 16_384]
     assert {asked.body["model"] for asked in server.asked[1:]} == {"qwen2.5:7b"}
+
+
+@pytest.mark.parametrize("name", ["openai", "ollama"])
+def test_the_embedder_sends_its_own_key_and_cuts_nothing(name: str, server: ScriptedModelServer) -> None:
+    settings = Settings(url="memory:", embedder=server.setting(name, "e"), embedder_key=KEY)
+    with perdure.open(settings=settings) as engine:
+        ana = engine.memory("ana")
+        ana.append("user", "I live in Austin.")
+        engine.process(30)
+        ana.recall("Where do I live?")
+        assert KEY not in repr(settings)
+    assert server.asked
+    assert all(asked.wants_vectors and asked.headers["authorization"] == f"Bearer {KEY}" for asked in server.asked)
+    assert all(asked.body.get("truncate") is (None if name == "openai" else False) for asked in server.asked)
 
 
 def test_no_setting_is_no_model() -> None:

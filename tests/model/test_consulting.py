@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import pytest
 from serving import OllamaFront, Served
 
@@ -38,7 +40,8 @@ def asked(model: ChatModel, *, tokens_max: int = 80, deadline_s: float = 300.0) 
 @pytest.mark.parametrize("dialect", ["openai", "ollama"])
 def test_a_good_model_fills_the_shape_with_what_it_was_told(dialect: str, qwen: Served, ollama_qwen: OllamaFront) -> None:
     make, url = (openai_model, qwen.url) if dialect == "openai" else (ollama_model, ollama_qwen.url)
-    consulted = asked(make(ModelServer(url, qwen.model)))
+    with closing(make(ModelServer(url, qwen.model))) as model:
+        consulted = asked(model)
     assert (consulted.outcome, consulted.value) == ("ok", {"city": "Lisbon", "country": "Portugal", "inhabitants": 567131})
     assert consulted.tokens_in > 30
     assert consulted.tokens_out > 10

@@ -27,6 +27,7 @@ def talk(engine: perdure.Engine) -> perdure.Memory:
     return ana
 
 
+@pytest.mark.parametrize("right", ["openai"], indirect=True)
 def test_easy_things_are_learned(right: str, opened: Callable[..., perdure.Engine]) -> None:
     engine = opened(right)
     ana = talk(engine)

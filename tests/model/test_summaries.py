@@ -34,6 +34,7 @@ def talk(engine: perdure.Engine) -> perdure.Memory:
     return ana
 
 
+@pytest.mark.parametrize("right", ["ollama"], indirect=True)
 def test_a_fold_by_a_model_keeps_what_matters_and_leads_back(right: str, opened: Callable[..., perdure.Engine]) -> None:
     engine = opened(right)
     ana = talk(engine)
@@ -68,6 +69,7 @@ def a_day(engine: perdure.Engine) -> perdure.Memory:
     return ana
 
 
+@pytest.mark.parametrize("right", ["openai"], indirect=True)
 def test_every_layer_can_be_written_by_a_model(right: str, opened: Callable[..., perdure.Engine]) -> None:
     engine = opened(right, layers=LAYERS)
     ana = a_day(engine)
@@ -81,6 +83,7 @@ def test_every_layer_can_be_written_by_a_model(right: str, opened: Callable[...,
     check_usage(ana, "rolling", "session", "spine", "extract")
 
 
+@pytest.mark.parametrize("wrong", ["ollama"], indirect=True)
 def test_whatever_a_bad_model_writes_everything_can_be_found_again(
     wrong: ChatModel, opened: Callable[..., perdure.Engine]
 ) -> None:

@@ -66,6 +66,7 @@ BROAD_EXCEPTS = {
     "services/readthrough.py": "the plugin edge: a fetcher is the caller's code",
     "services/consulting.py": "the plugin edge: a chat model may be the caller's code",
     "adapters/wire.py": "a thread's error is raised again where its answer is waited for",
+    "services/keeping.py": "the plugin edge: what a tool returns may be the caller's code",
     "services/waiting.py": "a thread's error is raised again where its answer is waited for",
     "services/embedders.py": "the plugin edge: an embedder may be the caller's code",
     "services/recalling.py": "the plugin edge: an embedder and a reranker may be the caller's code",

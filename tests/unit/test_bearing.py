@@ -122,12 +122,66 @@ def test_a_key_that_a_model_names_is_made_of_words(name: str) -> None:
         ("Get last week activities and save kudos givers to memory", "kudos_givers"),
         ("remember my allergies", "allergies"),
         ("save it as team-list", "team_list"),
-        ("store", "thing"),
+        ("please keep the list for later", "thing"),
+        ("don't forget to save my shoe size", "shoe_size"),
     ],
 )
 def test_a_goal_that_asks_to_keep_names_the_key(goal: str, key: str) -> None:
     found = verdict("getThing", ["a", "b"], goal)
     assert (found.save, found.key) == (True, key)
+
+
+@pytest.mark.parametrize(
+    "goal",
+    [
+        "Never store my health data", "Do not remember my location", "Don't save this, just show me", "Find a store near me",
+        "Keep it short: weather?", "How do I save money on flights?", "what is the keep-alive policy", "bitte nicht speichern",
+        "Do you remember where we met?",
+    ],
+)  # fmt: skip
+def test_a_goal_that_says_not_to_keep_or_means_something_else_keeps_nothing(goal: str) -> None:
+    assert not verdict("get_weather", {"a": "b"}, goal).save
+
+
+def test_what_the_goal_says_not_to_keep_is_not_kept_even_if_it_would_last() -> None:
+    found = verdict("getUserProfile", {"a": "b"}, "show my profile but do not save it")
+    assert (found.save, found.final) == (False, True)
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        {"password": 12345678}, {"password": ["hunter2"]}, {"credentials": {"user": "a", "pass": "b"}}, {"pin": "1234"},
+        {"token": "0123456789abcdef0123456789abcdef01234567"}, {"sk-proj-abcdefghijklmnop1234": 1}, "postgres://u:pw@h/x",
+        ["AKIAIOSFODNN7EXAMPLE", "x" * 1_000_001], {"sessionToken": "x"},
+    ],
+)  # fmt: skip
+def test_secrets_are_seen_wherever_they_stand(result: object) -> None:
+    assert secret_in(plain(result)) is not None
+
+
+@pytest.mark.parametrize(
+    "result", [{"password": ""}, {"token_count": 12}, {"passenger": "Ana"}, {"pins": ["a"]}, {"token": "EUR"}]
+)
+def test_what_only_sounds_like_a_secret_passes(result: object) -> None:
+    assert secret_in(plain(result)) is None
+
+
+@pytest.mark.parametrize(
+    ("rows", "time_field"),
+    [
+        ([{"id": 1, "duration": 3600, "start_time": "2026-01-01T10:00:00Z"}, {"id": 2, "duration": 60, "start_time": "2026-01-02"}], "start_time"),
+        ([{"id": 1, "updated_at": "2026-01-03", "createdAt": "2026-01-01"}, {"id": 2, "updated_at": "2026-01-03", "createdAt": "2026-01-02"}], "createdAt"),
+        ([{"id": 1, "lat": 47.6}, {"id": 2, "lat": 48.1}], None),
+        ([{"id": 1, "population": 133000}, {"id": 2, "population": 5}], None),
+        ([{"id": 1, "time": 3600}, {"id": 2, "time": 60}], None),
+        ([{"paid": 1, "at": "2026-01-01"}, {"paid": 2, "at": "2026-01-02"}], None),
+        ([{"id": 1, "ts": 1767225600}, {"id": 2, "ts": 1767312000}], "ts"),
+    ],
+)  # fmt: skip
+def test_the_time_of_an_entry_is_when_it_happened(rows: list[object], time_field: str | None) -> None:
+    found = as_series("get_things", plain(rows))
+    assert (None if found is None else found.time_field) == time_field
 
 
 def test_a_single_search_is_not_kept() -> None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perdure.adapters.files import original_name, replace_file, safe_name, writing
-from perdure.adapters.folders import make_folder, reading
-from perdure.domain.errors import Corrupt
+from perdure.adapters.folders import check_regular, followed, make_folder, reading
+from perdure.domain.errors import Corrupt, InvalidInput
 
 TEXTS = ("soul", "mood", "skill")
 PREFIX = "agent-"
@@ -34,11 +34,13 @@ class AgentFolders:
 
     def put(self, agent: str, texts: dict[str, str]) -> None:
         folder = agent_folder(self.root, agent)
+        if not _PLAIN.fullmatch(agent) and original_name(safe_name(agent)) != agent:
+            raise InvalidInput(f"agent {agent!r:.60} has too long an id to name a folder; use at most 100 characters")
         make_folder(folder)
         for name, text in texts.items():
             path = folder / f"{name}.md"
             if text:
-                replace_file(path, text.encode())
+                replace_file(followed(path), text.encode())
             else:
                 with writing(path):
                     path.unlink(missing_ok=True)
@@ -65,6 +67,7 @@ class AgentFolders:
 
 def _text(path: Path) -> str | None:
     with reading(path):
+        check_regular(path)
         try:
             return path.read_bytes().decode().removeprefix("\ufeff").replace("\r\n", "\n").strip()
         except FileNotFoundError:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from perdure.adapters.files import locked, safe_name, sync_folder, writing
-from perdure.domain.errors import Unavailable
+from perdure.domain.errors import Corrupt, Unavailable
 from perdure.domain.scope import Owner
 
 PRIVATE = 0o700
@@ -52,6 +53,17 @@ def owner_lock(root: Path, owner: Owner, purpose: str, *, shared: bool = False) 
     number = hashlib.sha256(f"{owner.space}\0{owner.user}".encode()).digest()[0] % LOCKS_PER_PURPOSE
     with locked(folder / f"{purpose}-{number:02}", shared=shared):
         yield
+
+
+def followed(path: Path) -> Path:
+    """Where a link leads: what people linked is written where they keep it, and stays a link."""
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
+
+
+def check_regular(path: Path) -> None:
+    """`Corrupt` if something else than a file stands there: reading a pipe would wait for ever."""
+    if path.exists() and not path.is_file():
+        raise Corrupt(f"{path} is not a file; move it away")
 
 
 @contextmanager

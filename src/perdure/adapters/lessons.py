@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from perdure.adapters.agents import agent_folder
 from perdure.adapters.files import TEMP_SUFFIX, replace_file, swap_file, writing
-from perdure.adapters.folders import make_folder, owner_folder, owner_lock, reading, remove_empty
+from perdure.adapters.folders import check_regular, followed, make_folder, owner_folder, owner_lock, reading, remove_empty
 from perdure.domain.errors import Conflict, Corrupt
 from perdure.domain.lessons import Book
 from perdure.domain.scope import shared_owner
@@ -111,11 +111,11 @@ class LessonFolders:
     def _path(self, book: Book) -> Path | None:
         if book.owner == shared_owner(self.space) and self.agents_dir is not None:
             folder = self.agents_dir if book.agent is None else agent_folder(self.agents_dir, book.agent)
-            return folder / BOOK
+            return followed(folder / BOOK)
         if book.owner == shared_owner(book.owner.space) or self.files_dir is None:
             return None
         plain = book.scope == "user" and book.agent is None
-        return owner_folder(self.files_dir, book.owner) / BOOK if plain else None
+        return followed(owner_folder(self.files_dir, book.owner) / BOOK) if plain else None
 
 
 def _write(path: Path, held: str | None, text: str) -> bool:
@@ -133,6 +133,7 @@ def _write(path: Path, held: str | None, text: str) -> bool:
 
 def _text(path: Path) -> str | None:
     with reading(path):
+        check_regular(path)
         try:
             return path.read_bytes().decode()
         except FileNotFoundError:

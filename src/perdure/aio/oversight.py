@@ -11,6 +11,7 @@ from perdure.aio.threads import Threads
 from perdure.domain.oversight import Kept
 from perdure.handles.memory import Memory
 from perdure.handles.oversight import Ran, RunFields, checked_agent, takes_tools
+from perdure.services.keeping import check_tool
 
 
 async def run_async(
@@ -23,6 +24,8 @@ async def run_async(
 ) -> Ran:
     """`AsyncMemory.run`. A tool is awaited by the agent, whatever it was before: its result is looked at in a thread."""
     checked_agent(agent, fields)
+    for name in tools:
+        check_tool(name)
     asking = {name: fields[name] for name in ("budget_tokens", "deadline_s") if name in fields}
     keeping = {name: fields[name] for name in ("mode", "allow", "deny") if name in fields}
     given = await threads.run(functools.partial(memory.before, goal, target="goal", **asking))  # type: ignore[arg-type]

@@ -123,6 +123,8 @@ class Kept:
     revision: int | None = None
     """Of the state key; the value it had before is the revision before."""
     preview: str = ""
+    window: Span | None = None
+    """The time that was asked of the tool and answered completely, if the caller said so."""
     model_calls: int = 0
     outcome: str = "rules"
     took_ms: float = 0.0

@@ -74,7 +74,8 @@ def assemble(
     room = max(0, int(budget_tokens * share) - sum(block.tokens for block in lists if not block.volatile))
     layers = _fitting(_blocks(remembered, count), room, count, dropped)
     left = budget_tokens - sum(block.tokens for block in (*lists, *layers))
-    known = replace(known, hits=tuple(hit for hit in known.hits if hit.id not in _told(remembered)))
+    told = _told(remembered, layers)
+    known = replace(known, hits=tuple(hit for hit in known.hits if hit.id not in told))
     said = without_late_results(working)
     if known.sought:
         # First the conversation in its smallest useful form, then what was found, then more of the conversation.
@@ -89,10 +90,17 @@ def assemble(
     return Context(tuple(blocks), tuple(messages), tokens, budget_tokens, tuple(dropped))
 
 
-def _told(remembered: Remembered) -> set[str]:
-    """The digests that have blocks of their own, and the messages in them."""
-    layers = (remembered.spine, remembered.previous, remembered.left_off, remembered.rolling, remembered.fold)
-    return {digest_ref(layer) for layer in layers if layer is not None} | {one.id for one in remembered.previous_tail}
+def _told(remembered: Remembered, kept: Sequence[Block]) -> set[str]:
+    """The digests that have blocks of their own among those kept, and the messages that stand whole in them."""
+    layers = {
+        "spine": remembered.spine,
+        "session_digest": remembered.previous,
+        "left_off": remembered.left_off,
+        "rolling_digest": remembered.rolling,
+        "summary": remembered.fold,
+    }
+    told = {digest_ref(layer) for block in kept if (layer := layers.get(block.kind)) is not None}
+    return told | {source for block in kept for source in block.sources}
 
 
 def _found_and_said(

@@ -6,6 +6,7 @@ import base64
 import dataclasses
 import math
 import re
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -25,11 +26,11 @@ from perdure.engine.instants import instant_us
 PREVIEW_CHARS = 500
 DEPTH_MAX = 40
 KEY_WORDS_MAX = 8
-SECRET_TEXT_MAX = 1_000_000
-"""So much of a result is searched for secrets; a longer one is searched at its beginning."""
+SECRET_TEXT_MAX = 20_000_000
+"""So much text of a result is searched for secrets; one that has more is not kept unseen."""
 ENTRIES_MIN = 2
-TIMES_FROM_US, TIMES_TO_US = 0, 4_102_444_800_000_000
-"""From 1970 to 2100: numbers outside are no times of things that happened."""
+TIMES_FROM_US, TIMES_TO_US = 946_684_800_000_000, 4_102_444_800_000_000
+"""From 2000 to 2100: numbers outside are no times of things that happened, but sizes, amounts and durations."""
 
 _VERBS = frozenset(
     [
@@ -48,23 +49,48 @@ _LASTING = frozenset(
     ]
 )  # fmt: skip
 """Words in the name of a tool that say that its result holds for longer than one question."""
+_ORDERED = (
+    r"(?:^|[.,;:!?]\s*|\b(?:and|then|please|also|to|und|dann|bitte|et|puis|y|luego)\s+"
+    r"|\b(?:can|could|would|will) you (?:please )?)"
+)
+"""Where an order stands: at the beginning, or after a word that joins orders. `How do I save money` is none."""
+_NOT_MEANT = (
+    r"(?!\s*(?:money|time|energy|space|water|power|face|lives|it short|it simple|it brief|short|going|calm|quiet|me|us|up|on"
+    r"|in mind)\b|-)"
+)
 _SAVE = re.compile(
-    r"\b(?:save|remember|store|keep|memori[sz]e|note down|merke?n?|speicher\w*|enregistr\w*|retiens|guarda\w*|recuerda\w*)\b"
-    r"(?P<what>(?:\s+(?!to\b|in\b|into\b|for\b|as\b|under\b|im\b|in\b|dans\b|en\b)[\w'-]+){0,6})"
-    r"(?:\s+(?:as|under)\s+[\"'`]?(?P<key>\w[\w.-]{1,60}))?",
+    _ORDERED
+    + r"(?:save|remember|memori[sz]e|note down|(?:store|keep)(?= (?:the|my|our|this|that|these|those|it|them|all)\b)"
+    + r"|merke?n?|speicher\w*|enregistr\w*|retiens|guarda\w*|recuerda\w*)\b"
+    + _NOT_MEANT
+    + r"(?P<what>(?:\s+(?!to\b|in\b|into\b|for\b|as\b|under\b|im\b|dans\b|en\b)[\w'-]+){0,6})"
+    + r"(?:\s+(?:as|under)\s+[\"'`]?(?P<key>\w[\w.-]{1,60}))?",
     re.IGNORECASE,
 )
-_IDS = re.compile(r"(?:.*[_-])?(?:id|uuid|guid|key|number|no|hash|slug)$|.*(?:Id|ID|Uuid|Key)$", re.IGNORECASE)
-_TIMES = re.compile(
-    r"(?:.*[_-])?(?:timestamp|time|date|datetime|at|ts|when|day|created|updated|started|posted|sent|received|on)$"
-    r"|.*(?:At|Date|Time|Timestamp|On)$",
+_KEEP_NOT = re.compile(
+    r"\b(?:don['’]?t|do not|never|not|without|nicht|kein\w*|ne|pas|no|sin)\b"
+    r"(?:(?!forget|vergiss|vergess|oubli|olvid)[^.!?;]){0,30}?"
+    r"\b(?:sav(?:e|ing)|remember(?:ing)?|stor(?:e|ing)|keep(?:ing)?|memori[sz]\w*|merk\w*|speicher\w*|enregistr\w*|guard\w*"
+    r"|recuerd\w*)\b",
     re.IGNORECASE,
 )
+_NAMED_ID = re.compile(r"(?:.*[_-])?(?:id|uuid|guid|key|number|no|hash|slug)", re.IGNORECASE)
+_CAMEL_ID = re.compile(r".*[a-z0-9](?:Id|ID|Uuid|Key)")
+_NAMED_TIME = re.compile(
+    r"(?:.*[_-])?(?:timestamp|time|date|datetime|at|ts|when|day|created|started|posted|sent|received|on)", re.IGNORECASE
+)
+_CAMEL_TIME = re.compile(r".*[a-z0-9](?:At|Date|Time|Timestamp|On)")
+_BEST_TIMES = ("timestamp", "created_at", "start_time", "start_date", "started_at", "time", "datetime", "date", "at", "ts")
+_WORST_TIMES = re.compile(r"birth|updated|modified|expir|deleted|due|until", re.IGNORECASE)
 _SECRET_NAMES = re.compile(
-    r"(?:^|[_.-])(?:password|passwd|passphrase|secret|api[_-]?key|apikey|access[_-]?token|refresh[_-]?token|auth[_-]?token"
-    r"|private[_-]?key|client[_-]?secret|authorization|credentials?|session[_-]?token|bearer)(?:$|[_.-])",
+    r"(?:^|[_.\s-])(?:pass|password|passwd|passwort|passphrase|pwd|pin|cvv|cvc|secret|secrets|api[_-]?key|apikey|access[_-]?token"
+    r"|refresh[_-]?token|auth[_-]?token|bearer|private[_-]?key|client[_-]?secret|authorization|credentials?|session[_-]?token"
+    r"|session[_-]?key|cookie)(?:$|[_.\s-])",
     re.IGNORECASE,
 )
+_TOKEN_NAME = re.compile(r"(?:^|[_.-])token$", re.IGNORECASE)
+_OPAQUE = re.compile(r"[A-Za-z0-9+/_=.-]{16,}")
+_LOGIN_IN_URL = re.compile(r"\w+://[^/\s:@]+:[^@\s/]+@")
 _FILLER = frozenset(
     [
         "the", "a", "an", "my", "our", "this", "that", "these", "those", "it", "them", "all", "result", "results", "list", "of",
@@ -80,6 +106,8 @@ class Verdict:
     save: bool
     key: str
     reason: str
+    final: bool = False
+    """Nobody else is to be asked."""
 
 
 def plain(value: object, depth: int = 0) -> Json:
@@ -93,7 +121,10 @@ def plain(value: object, depth: int = 0) -> Json:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
-        return {str(plain(name, depth + 1)): plain(one, depth + 1) for name, one in value.items()}
+        shaped = {str(plain(name, depth + 1)): plain(one, depth + 1) for name, one in value.items()}
+        if len(shaped) < len(value):
+            raise InvalidInput("`result` has two fields whose names are the same as text; name them apart")
+        return shaped
     if isinstance(value, Sequence | set | frozenset) and not isinstance(value, bytes | bytearray | memoryview):
         items = sorted(value, key=str) if isinstance(value, set | frozenset) else value
         return [plain(one, depth + 1) for one in items]
@@ -136,22 +167,34 @@ def refused_tool(tool: str, allow: Sequence[str] | None, deny: Sequence[str]) ->
 
 def secret_in(value: Json) -> str | None:
     """Why a result must not be kept: where a secret stands in it; None if none is seen."""
-    waiting: list[tuple[str, Json]] = [("the result", value)]
-    seen = 0
+    waiting: deque[tuple[str, Json]] = deque([("the result", value)])
+    searched = 0
     while waiting:
-        where, one = waiting.pop()
+        where, one = waiting.popleft()
         if isinstance(one, dict):
             for name, inner in one.items():
-                if _SECRET_NAMES.search(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)) and isinstance(inner, str) and inner:
-                    return f"the field `{name[:40]}` looks like a secret"
-                waiting.append((f"the field `{name[:40]}`", inner))
+                field = f"the field `{name[:40]}`"
+                if _is_secret_field(name, inner):
+                    return f"{field if not holds_secret(name) else 'the name of a field'} looks like a secret"
+                waiting.append((field, inner))
         elif isinstance(one, list):
             waiting.extend((where, inner) for inner in one)
-        elif isinstance(one, str) and seen < SECRET_TEXT_MAX:
-            seen += len(one)
-            if holds_secret(one[:SECRET_TEXT_MAX]):
+        elif isinstance(one, str):
+            searched += len(one)
+            if searched > SECRET_TEXT_MAX:
+                return f"the result has more than {SECRET_TEXT_MAX:,} characters of text, too many to search for secrets"
+            if holds_secret(one) or _LOGIN_IN_URL.search(one):
                 return f"{where} looks like a secret"
     return None
+
+
+def _is_secret_field(name: str, inner: Json) -> bool:
+    spelt = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
+    if holds_secret(name):
+        return True
+    if _SECRET_NAMES.search(spelt):
+        return inner is not None and inner is not False and inner != "" and inner != [] and inner != {}
+    return bool(_TOKEN_NAME.search(spelt)) and isinstance(inner, str) and _OPAQUE.fullmatch(inner) is not None
 
 
 def key_of(tool: str) -> str:
@@ -165,6 +208,8 @@ def verdict(tool: str, value: Json, goal: str) -> Verdict:
     key = key_of(tool)
     if (why := _says_nothing(value)) is not None:
         return Verdict(False, key, why)
+    if _KEEP_NOT.search(goal):
+        return Verdict(False, key, "the goal says not to keep it", final=True)
     asked = _SAVE.search(goal)
     if asked:
         named = asked["key"] or "_".join(word for word in name_words(asked["what"] or "") if word not in _FILLER)
@@ -191,12 +236,12 @@ def _says_nothing(value: Json) -> str | None:
     return None
 
 
-def entries_in(value: Json) -> list[dict[str, Json]] | None:
-    """The list of objects that a result is, or has as its only list; None if there is none."""
+def entries_in(value: Json, *, least: int = ENTRIES_MIN) -> list[dict[str, Json]] | None:
+    """The list of at least so many objects that a result is, or has as its only list; None if there is none."""
     if isinstance(value, dict):
-        lists = [one for one in value.values() if isinstance(one, list) and one]
+        lists = [one for one in value.values() if isinstance(one, list)]
         value = lists[0] if len(lists) == 1 else None
-    if not isinstance(value, list) or len(value) < ENTRIES_MIN:
+    if not isinstance(value, list) or len(value) < least:
         return None
     rows = [one for one in value if isinstance(one, dict)]
     return rows if len(rows) == len(value) else None
@@ -208,7 +253,8 @@ def as_series(tool: str, value: Json) -> SeriesOffer | None:
     if rows is None:
         return None
     fields = [name for name in rows[0] if all(name in row for row in rows)]
-    timed = {name: times for name in fields if _TIMES.match(name) and (times := _times(rows, name)) is not None}
+    named = [name for name in fields if _NAMED_TIME.fullmatch(name) or _CAMEL_TIME.fullmatch(name)]
+    timed = {name: times for name in sorted(named, key=_time_rank) if (times := _times(rows, name)) is not None}
     if not timed:
         return None
     time_field = next(iter(timed))
@@ -217,6 +263,13 @@ def as_series(tool: str, value: Json) -> SeriesOffer | None:
         return None
     window = Span(min(timed[time_field]), max(timed[time_field]) + 1)
     return SeriesOffer(key_of(tool).removesuffix(SUFFIX), key or "id", time_field, len(rows), window, template)
+
+
+def _time_rank(name: str) -> tuple[bool, int]:
+    """When something happened comes before when it was changed, ends or was born."""
+    spelt = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+    place = _BEST_TIMES.index(spelt) if spelt in _BEST_TIMES else len(_BEST_TIMES)
+    return bool(_WORST_TIMES.search(spelt)), place
 
 
 def _times(rows: Sequence[Mapping[str, Json]], name: str) -> list[int] | None:
@@ -229,7 +282,8 @@ def _times(rows: Sequence[Mapping[str, Json]], name: str) -> list[int] | None:
 
 def _ids(rows: Sequence[Mapping[str, Json]], fields: Sequence[str]) -> tuple[str | None, str | None]:
     """The field that tells the entries apart, or a template of several that do together."""
-    simple = [name for name in fields if _IDS.match(name) and all(_is_id(row[name]) for row in rows)]
+    named = [name for name in fields if _NAMED_ID.fullmatch(name) or _CAMEL_ID.fullmatch(name)]
+    simple = [name for name in named if all(_is_id(row[name]) for row in rows)]
     # `id` itself first, then the shortest name: `kudos_id` before `parent_kudos_id`.
     for name in sorted(simple, key=lambda one: (one.lower() not in ("id", "uuid"), len(one))):
         if len({str(row[name]) for row in rows}) == len(rows):

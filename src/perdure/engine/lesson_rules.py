@@ -75,7 +75,7 @@ def target_of(place: Place, scope: LessonScope | None = None, agent: str | None 
     """Where a lesson goes that a fold or a model draws here. With `agent`, or scope `agent`, it is meant for one agent.
 
     What is said where others listen in, or in private, reaches nobody else, whatever is asked for; nor does a model reach
-    further than the setting `lessons_scope` lets lessons go.
+    further than lessons go here without its asking: where there are several users, what one of them says stays theirs.
     """
     usual = default_scope(place)
     wanted = scope if scope is not None else "agent" if agent is not None else usual
@@ -86,9 +86,12 @@ def target_of(place: Place, scope: LessonScope | None = None, agent: str | None 
             return Target(_own(place, "channel", agent), why)
         if place.private:
             return Target(_own(place, "user", agent), "this talk is private, so it is a lesson of the user")
-        if place.configured in ("user", "channel"):
-            narrower: LessonScope = "user" if place.configured == "user" else "channel"
-            return Target(_own(place, narrower, agent), f"`lessons_scope` = {place.configured} lets no lesson reach others")
+        if usual not in SPACE_SCOPES:
+            set_so = f"`lessons_scope` = {place.configured}" if place.configured else "there may be other users, so it"
+            return Target(
+                _own(place, usual, agent),
+                f"{set_so} lets no lesson reach others" if place.configured else f"{set_so} stays theirs",
+            )
         return Target(space_book(place, wanted, named))
     return Target(_own(place, wanted, agent))
 

@@ -152,8 +152,8 @@ def hanukkah(year: int) -> date:
 
 _MECCA = (21.4225, 39.826)
 _ANNOUNCED = 1973, 1999
-"""Between these years the calendar of Umm al-Qura went by the day of the conjunction in Greenwich (van Gent); before them, months
-are taken to begin after the first evening at six."""
+"""Between these years the calendar of Umm al-Qura went by the day of the conjunction in Greenwich (van Gent); before them,
+months are taken to begin after the first evening at six."""
 
 
 @lru_cache(_YEARS_KEPT * 12)

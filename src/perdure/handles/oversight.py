@@ -11,11 +11,12 @@ from typing import Any, TypedDict
 
 from perdure.domain.errors import InvalidInput
 from perdure.domain.oversight import Decision, DecisionKind, Injection, Kept, SaveMode, Target
-from perdure.domain.scope import Scope
+from perdure.domain.scope import ID_BYTES_MAX, Scope
 from perdure.domain.spans import Span
+from perdure.domain.text import check_id
 from perdure.domain.times import check_instant, to_us
 from perdure.ports.store import Store
-from perdure.services.keeping import Keeper, Result
+from perdure.services.keeping import Keeper, Result, check_tool
 from perdure.services.overseeing import BUDGET_TOKENS, Asked, Overseer
 
 DECISIONS_SHOWN = 50
@@ -90,6 +91,8 @@ def run(
             f"`agent` is a `{type(agent).__name__}`; pass something that can be called with the goal and the tools"
         )
     budget, seconds = fields.get("budget_tokens", BUDGET_TOKENS), fields.get("deadline_s", 2.0)
+    for name in tools:
+        check_tool(name)  # before anything runs: a tool that did its work must not fail afterwards
     given = services.overseer.before(scope, Asked(goal, budget, "goal", seconds))
     kept: list[Kept] = []
     mode, allow, deny = fields.get("mode"), fields.get("allow"), fields.get("deny", ())
@@ -123,6 +126,8 @@ def decisions(
 ) -> Sequence[Decision]:
     """`Memory.decisions`."""
     rows = services.keeper.state.limits.page(limit)
+    if before is not None:
+        check_id(before, "before", bytes_max=ID_BYTES_MAX)
     if kind not in (None, "before", "after"):
         raise InvalidInput(f"`kind` = {kind!r:.40} is unknown; use before or after")
     return services.store.read(

@@ -80,6 +80,13 @@ class Embedders:
         built_in = self._kept(BUILT_IN)
         return built_in if embedder_id(built_in) == name else None
 
+    def close(self) -> None:
+        """Give back what the ones that were made here hold, such as connections. They can be used again."""
+        with self._lock:
+            made = list(self._made.values())
+        for embedder in made:
+            getattr(embedder, "close", lambda: None)()
+
     def _kept(self, setting: str) -> Embedder:
         with self._lock:
             if setting not in self._made:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
 from perdure.domain.errors import Conflict, InvalidInput, LimitExceeded, NotFound, PerdureError, Unavailable
 from perdure.domain.models import ChatMessage, Consulted
-from perdure.domain.oversight import SAVE_MODES, Decision, Kept, SaveMode
+from perdure.domain.oversight import SAVE_MODES, Decision, Kept, SaveMode, SeriesOffer
 from perdure.domain.scope import ID_BYTES_MAX, Scope
 from perdure.domain.series import FetchRecord
 from perdure.domain.spans import Span
 from perdure.domain.text import Json, check_id, utf8_size
+from perdure.domain.times import to_us
 from perdure.engine.keeping import (
     Verdict,
     as_series,
@@ -30,6 +31,7 @@ from perdure.ports.clock import Clock
 from perdure.ports.oversight import DECISIONS_KEPT
 from perdure.ports.store import Store
 from perdure.services.consulting import Consultant, Question
+from perdure.services.overseeing import GOAL_BYTES_MAX, check_deadline
 from perdure.services.prompted import prompt_named
 from perdure.services.series import SeriesService
 from perdure.services.state import StateService
@@ -74,10 +76,16 @@ class Keeper:
         began = self.clock.monotonic()
         mode = self.mode if result.mode is None else result.mode
         try:
-            decided = self._decided(scope, result, mode, plain(result.value))
+            value = plain(result.value)
         except InvalidInput as error:
             # An agent's tool may return anything; that it is no data is no reason to stop the agent.
             decided = Kept("", result.tool, mode, "none", str(error)[:REASON_CHARS_MAX])
+        except Exception as error:  # noqa: BLE001 - the plugin edge: what a tool returns may be anybody's code
+            decided = Kept(
+                "", result.tool, mode, "none", f"the result cannot be read ({type(error).__name__}); return plain data"
+            )
+        else:
+            decided = self._decided(scope, result, mode, value)
         took_ms = round((self.clock.monotonic() - began) * 1000, 3)
         kept = replace(decided, id=self.clock.new_id(), took_ms=took_ms)
         try:
@@ -92,13 +100,19 @@ class Keeper:
             raise InvalidInput(
                 f"nothing was suggested here: the decision was `{suggested.action}`; call `after` in mode suggest"
             )
-        saved = self._stored(scope, replace(suggested, mode="auto"), plain(value), None)
+        shaped = plain(value)
+        if preview_of(shaped) != suggested.preview:
+            raise InvalidInput("`result` is not the one that the suggestion was made of; pass the same value")
+        secret = secret_in(shaped)
+        if secret is not None:
+            raise InvalidInput(f"{secret}; keep secrets elsewhere")
+        saved = self._stored(scope, replace(suggested, mode="auto"), shaped)
         saved = replace(saved, id=self.clock.new_id(), reason=f"accepted: {suggested.reason}"[:REASON_CHARS_MAX])
         self._record(scope, "", saved)
         return saved
 
     def _decided(self, scope: Scope, result: Result, mode: SaveMode, value: Json) -> Kept:
-        nothing = Kept("", result.tool, mode, "none", "", preview=preview_of(value))
+        nothing = Kept("", result.tool, mode, "none", "", preview=preview_of(value), window=result.window)
         refused = refused_tool(result.tool, result.allow, result.deny)
         if refused is not None:
             return replace(nothing, reason=refused)
@@ -108,25 +122,36 @@ class Keeper:
             return replace(nothing, action="refused", reason=f"{secret}; keep secrets elsewhere", preview="")
         if mode == "manual":
             return replace(nothing, reason="mode manual: nothing is saved unless somebody says so")
-        offer = as_series(result.tool, value)
         found, nothing = self._verdict(scope, result, value, nothing)
-        if not found.save and offer is None:
-            return replace(nothing, reason=found.reason)
+        offer = None if found.final else self._offer(scope, result, value, found)
         if offer is not None:
-            offer = replace(offer, name=found.key or offer.name)
-            reason = f"{offer.entries} entries with `{offer.time_field}` and ids: they belong into a series"
-            wanted = replace(nothing, action="suggested", reason=reason, key=offer.name, series=offer)
+            wanted = replace(nothing, action="suggested", reason=_series_words(offer), key=offer.name, series=offer)
             # What only looks like a series is offered; merged is what somebody or the goal wants to keep.
-            if mode == "suggest" or not found.save:
-                return wanted
-            return self._stored(scope, wanted, value, result.window)
+            wants = found.save or offer.entries == 0  # nothing came: only that it was asked is noted
+            return self._stored(scope, wanted, value) if wants and mode == "auto" else wanted
+        if not found.save:
+            return replace(nothing, reason=found.reason)
         wanted = replace(nothing, action="suggested", reason=found.reason, key=found.key)
-        return wanted if mode == "suggest" else self._stored(scope, wanted, value, None)
+        return wanted if mode == "suggest" else self._stored(scope, wanted, value)
+
+    def _offer(self, scope: Scope, result: Result, value: Json, found: Verdict) -> SeriesOffer | None:
+        """How the result belongs into a series: by its looks, or because there is one of that name already."""
+        offer = as_series(result.tool, value)
+        if offer is not None:
+            return replace(offer, name=found.key or offer.name)
+        held = self.series.find(scope.owner, found.key)
+        rows = entries_in(value, least=0)
+        if held is None or rows is None or (not rows and result.window is None):
+            return None
+        # A quiet day has one entry or none, and was asked for all the same.
+        spec = held.spec
+        window = result.window or Span(to_us(held.accumulated_since), to_us(held.accumulated_since) + 1)
+        return SeriesOffer(held.name, spec.id_field, spec.timestamp_field, len(rows), window, spec.id_template)
 
     def _verdict(self, scope: Scope, result: Result, value: Json, nothing: Kept) -> tuple[Verdict, Kept]:
         """The model's verdict if there is one that can be used, else that of the rules."""
         by_rules = verdict(result.tool, value, result.goal)
-        if not self.consultant.available:
+        if by_rules.final or not self.consultant.available:
             return by_rules, nothing
 
         def read(answer: Json) -> Verdict:
@@ -141,23 +166,21 @@ class Keeper:
         noted = replace(nothing, model_calls=got.calls, outcome=got.outcome)
         return (by_rules if got.value is None else got.value), noted
 
-    def _stored(self, scope: Scope, wanted: Kept, value: Json, window: Span | None) -> Kept:
+    def _stored(self, scope: Scope, wanted: Kept, value: Json) -> Kept:
         """`wanted`, carried out. What cannot be stored is told, not raised: the agent's work goes on."""
         try:
-            return (
-                self._merged(scope, wanted, value, window) if wanted.series is not None else self._saved(scope, wanted, value)
-            )
+            return (self._saved if wanted.series is None else self._merged)(scope, wanted, value)
         except PerdureError as error:
             return replace(wanted, action="none", reason=f"not kept: {error}"[:REASON_CHARS_MAX])
 
-    def _merged(self, scope: Scope, wanted: Kept, value: Json, window: Span | None) -> Kept:
+    def _merged(self, scope: Scope, wanted: Kept, value: Json) -> Kept:
         offer = wanted.series
-        rows = entries_in(value)
+        rows = entries_in(value, least=0)
         if offer is None or rows is None:
             raise InvalidInput("the result is not the one that the suggestion was made of; pass the same value")
         rules: dict[str, Json] = {"timestamp_field": offer.time_field}
         rules |= {"id_template": offer.id_template} if offer.id_template else {"id_field": offer.id_field}
-        fetch = FetchRecord(window, complete=True)
+        fetch = FetchRecord(wanted.window, complete=True)
         done = self.series.merge(scope.owner, offer.name, rows, fetch=fetch, stated=rules)
         reason = f"{wanted.reason}; {done.added} added, {done.duplicates} known, {len(done.rejected)} rejected"
         return replace(wanted, action="merged", reason=reason[:REASON_CHARS_MAX])
@@ -192,12 +215,26 @@ class Keeper:
         self.store.write(scope.owner, lambda tx: tx.oversight.put_decision(decision, keep=DECISIONS_KEPT))
 
 
+def _series_words(offer: SeriesOffer) -> str:
+    return f"{offer.entries} entries with `{offer.time_field}` and ids: they belong into a series"
+
+
+def check_tool(tool: str) -> str:
+    """`tool` if a tool can be called that."""
+    return check_id(tool, "tool", bytes_max=TOOL_BYTES_MAX)
+
+
 def _check(result: Result) -> None:
-    check_id(result.tool, "tool", bytes_max=TOOL_BYTES_MAX)
-    utf8_size(result.goal, "`goal`")
+    check_tool(result.tool)
+    if utf8_size(result.goal, "`goal`") > GOAL_BYTES_MAX:
+        raise LimitExceeded(f"`goal` has more than {GOAL_BYTES_MAX} bytes; say it in fewer words")
+    check_deadline(result.deadline_s)
     if result.mode is not None and result.mode not in SAVE_MODES:
         raise InvalidInput(f"`mode` = {result.mode!r:.40} is unknown; use one of {', '.join(SAVE_MODES)}")
     for name in ("allow", "deny"):
         given = getattr(result, name)
-        if given is not None and (isinstance(given, str) or not all(isinstance(one, str) for one in given)):
+        is_list = isinstance(given, Collection) and not isinstance(given, str)
+        if given is None and name == "allow":
+            continue
+        if not is_list or not all(isinstance(one, str) for one in given):
             raise InvalidInput(f"`{name}` = {given!r:.60} must be a list of tool names")

@@ -76,7 +76,7 @@ class Knowing:
             "foundation", "What always holds", "pinned memories", lines, SHARES["foundation"], left_out=overflow
         )
         lists = (foundation, self._instructions(scope), self._lessons(scope, None))
-        return tuple(one for one in lists if one.lines)
+        return tuple(one for one in lists if one.lines or one.notes)
 
     def cards_about(
         self, scope: Scope, hits: Sequence[Hit], earlier: Sequence[str], *, limit: int, told: Collection[str]

@@ -56,6 +56,11 @@ KEYS_MAX = 5_000
 OFFERED_MAX = 30
 """What a model is shown: more names would cost more than they tell (B-23)."""
 ENTRIES_SHOWN_MAX = 50
+MODEL_SHARE = 0.8
+"""Of the time there is, what a model may take: the rest of the work needs some, too."""
+SMALL_BYTES = 65_536
+LOADED_BYTES_MAX = 16_777_216
+"""Of all chosen values together; what is beyond is shown by how it begins."""
 FRESH_S = 3_600.0
 """How old the newest end of a series may be for a goal (X-3): an agent that asks about today need not fetch every second."""
 RECENT_DECISIONS = 50
@@ -220,11 +225,17 @@ class Overseer:
         keys = {one.candidate.id: one.place for one in order if one.candidate.kind == "state"}
         series = {one.name: one for one in held.series}
         offers = []
+        left_bytes = LOADED_BYTES_MAX
         for place, choice in enumerate(one for one in choices if one.included):
             if choice.kind == "series":
                 offers.append(self._series_offer(series[choice.id], work))
-            elif by_model is None and not is_sure(choice, best=place == 0):
-                info = held.keys[keys[choice.id]]
+                continue
+            info = held.keys[keys[choice.id]]
+            left_bytes -= info.size_bytes
+            in_time = left_bytes >= 0 and (info.size_bytes <= SMALL_BYTES or self.clock.monotonic() < work.until)
+            if not in_time:
+                work.notes.append(f"{choice.id!r:.80} is shown by how it begins: loading it would take too long")
+            if not in_time or (by_model is None and not is_sure(choice, best=place == 0)):
                 offers.append(glimpse(choice.id, (info.preview or "")[:PREVIEW_CHARS], info.size_bytes))
             else:
                 loaded = self.state.find(work.scope.owner, choice.id)
@@ -247,7 +258,7 @@ class Overseer:
         lines += [as_data(_line(one)) for one in best]
         prompt = filled(prompt_named("relevance"), {"data": "\n".join(lines)})
         question = Question("relevance", (ChatMessage("user", prompt),), RELEVANCE_SCHEMA, read)
-        left_s = work.until - self.clock.monotonic()
+        left_s = (work.until - self.clock.monotonic()) * MODEL_SHARE
         got: Consulted[tuple[list[str], str]] = self.consultant.ask(work.scope.owner, question, deadline_s=max(left_s, 0.01))
         work.calls, work.outcome = got.calls, got.outcome
         if got.value is None:
@@ -304,14 +315,14 @@ class Overseer:
         """The blocks within the budget, and what they show of keys and series."""
         from perdure.engine.choosing import hits_that_bear, is_sure
 
-        hits = [] if answer is None else [hit for hit in answer.hits if not held.is_at_hand(hit)]
+        lists = self.knowing.standing(work.scope)
+        told = _told(lists)
+        hits = [] if answer is None else [hit for hit in answer.hits if not held.is_at_hand(hit) and hit.id not in told]
         named = () if answer is None else answer.understood.names
         answered = any(is_sure(one, best=False) for one in work.choices if one.included)
         kept, choices = hits_that_bear(work.asked.goal, hits, needs=needs, named=named, answered=answered)
         work.choices += choices
         earlier = held.earlier_cards if work.asked.target != "goal" else ()
-        lists = self.knowing.standing(work.scope)
-        told = _told(lists)
         cards = self.knowing.cards_about(work.scope, kept, earlier, limit=CARDS_MAX, told=told)
         work.cards = tuple(card.entity for card in cards)
         told |= {fact.id for card in cards for fact in card.facts}
@@ -319,6 +330,7 @@ class Overseer:
             Choice("card", card.entity, True, "what is known of it bears on this or an earlier goal") for card in cards
         ]
         kept = [hit for hit in kept if hit.id not in told]
+        work.notes += [note for one in lists for note in one.notes]
         work.choices += [
             Choice(_LIST_KINDS[one.kind], source, True, "always holds")
             for one in lists
@@ -412,7 +424,11 @@ def _check(asked: Asked) -> None:
     budget = asked.budget_tokens
     if not isinstance(budget, int) or isinstance(budget, bool) or budget < BUDGET_TOKENS_MIN:
         raise InvalidInput(f"`budget_tokens` = {budget!r:.40} must be a whole number of at least {BUDGET_TOKENS_MIN}")
-    seconds = asked.deadline_s
+    check_deadline(asked.deadline_s)
+
+
+def check_deadline(seconds: object) -> None:
+    """`InvalidInput` unless one can wait so long."""
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds <= 3600:
         raise InvalidInput(f"`deadline_s` = {seconds!r:.40} must be a number of seconds above 0, at most 3600")
 
