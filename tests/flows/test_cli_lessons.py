@@ -142,12 +142,22 @@ def test_what_a_reply_wants_remembered_is_taken_out_and_kept(cli: Cli, tmp_path:
     assert (done.exit_code, done.stdout) == (0, "Sure.\n")
     assert done.stderr.splitlines() == [
         "kept for user: Calls go best in the morning",
-        "kept for agent: Use metric units",
+        "kept for user: Use metric units",
         f"refused, it is an order to a model: {ORDER}",
+        "note: there may be other users, so it stays theirs",
     ]
     told = cli.json("lesson", "take", "-", stdin=REPLY)
     assert told.keys() == fields_of(Heard)
     assert told["text"].strip() == "Sure."
+    assert cli.texts(who=("--user", "ana", "--agent", "007")) == ["Calls go best in the morning", "Use metric units"]
+    assert cli.texts() == ["Calls go best in the morning"]
+    assert cli.texts(who=("--user", "bob", "--agent", "007")) == []
+
+
+def test_in_a_set_up_of_one_user_a_named_agent_learns_it_for_everybody(cli: Cli) -> None:
+    cli.env["PERDURE_USER"] = "ana"
+    done = cli.run("lesson", "take", "-", stdin="MEMORY_APPEND agent:007 Use metric units")
+    assert (done.stdout, done.stderr) == ("", "kept for agent: Use metric units\n")
     assert cli.texts(who=("--user", "bob", "--agent", "007")) == ["Use metric units"]
 
 

@@ -171,6 +171,9 @@ def test_entries_are_offered_as_a_series_and_merged_with_their_window(cli: Cli) 
     done = cli.run("after", "list_runs", "--mode", "auto", "--goal", "save my runs", "--window", *window, stdin=rows)
     assert done.stdout.startswith("merged  series runs\n"), done.output
     assert cli.ana.series("runs").query(*window).coverage == "full"
+    told = cli.json("after", "list_walks", "--accept", "--window", *window, stdin=rows)
+    assert (told["action"], told["window"]) == ("merged", dict(zip(("start", "end"), window, strict=True)))
+    assert cli.ana.series("walks").query(*window).coverage == "full"
 
 
 def test_secrets_and_tools_on_the_lists_are_not_kept(cli: Cli) -> None:

@@ -290,6 +290,27 @@ def test_a_hosts_model_that_hangs_holds_up_no_goal(fault: str, clock: StoppedClo
         model.release.set()
 
 
+def test_a_fold_that_waits_for_its_next_try_is_not_waited_for_by_every_request(
+    server: ScriptedModelServer, clock: StoppedClock
+) -> None:
+    """B-27: a model that hangs costs one request its patience, not all of them."""
+    with opened(server, clock) as engine:
+        ana = engine.memory("ana")
+        server.always(FAULTS["ill"])
+        talked(ana, clock)
+        assert any("the summariser failed" in note for note in ana.context("Book the trip").notes)
+        engine.process(60)
+        folds = [one.calls for one in ana.usage() if one.purpose == "fold"]
+        context = ana.context("Book the trip")
+        assert any("request_fold: left to its job" in note for note in context.notes)
+        assert [one.calls for one in ana.usage() if one.purpose == "fold"] == folds, "no model was asked again"
+        assert "QX-4711" in context.text
+        server.always(good)
+        clock.move(seconds=600)
+        assert not any("fold" in note for note in ana.context("Book the trip").notes)
+        assert ana.conversation.digests("fold")
+
+
 def test_no_model_is_a_mode_of_its_own(clock: StoppedClock) -> None:
     with perdure.open(settings=Settings(url="memory:", profile="complete", layers=LAYERS), clock=clock) as engine:
         ana = engine.memory("ana")

@@ -651,3 +651,30 @@ def test_a_wrong_option_of_after_is_refused_by_name(ana: perdure.Memory, fields:
         ana.after("t", 1, "g", **fields)
     with pytest.raises(InvalidInput, match="before"):
         ana.decisions(before="\0")
+
+
+def test_a_model_that_names_anothers_series_is_not_followed(open_memory: Callable[..., perdure.Memory]) -> None:
+    """A key collision never overwrites silently: not an entry of a series either."""
+    ana = open_memory(Scripted('{"save": true, "key": "weight", "reason": "r"}'))
+    ana.series("weight").merge([{"id": n, "timestamp": f"2026-01-0{n}", "kg": 70 + n} for n in (1, 2)])
+    poison = [{"id": n, "timestamp": f"2026-01-0{n}", "kg": 999} for n in (1, 2)]
+    kept = ana.after("web_search", poison, "how heavy are whales", mode="auto")
+    assert (kept.action, kept.key) == ("suggested", "weight")
+    answer = ana.series("weight").query("2026-01-01", "2026-01-03")
+    assert [entry.body["kg"] for entry in answer.entries] == [72, 71]
+
+
+def test_values_that_python_takes_for_equal_are_told_apart(ana: perdure.Memory) -> None:
+    ana.after("getUserProfile", {"a": 1}, "g", mode="auto")
+    assert ana.after("getUserProfile", {"a": True}, "g", mode="auto").action == "saved"
+
+
+def test_async_agents_and_wrong_tools_are_refused_clearly(ana: perdure.Memory) -> None:
+    async def agent(text: str) -> str:
+        return text
+
+    with pytest.raises(InvalidInput, match=r"perdure\.aio"):
+        ana.run("do it", agent)
+    for tools in (5, [print], {"a": None}):
+        with pytest.raises(InvalidInput, match="tool"):
+            ana.run("do it", print, tools)  # type: ignore[arg-type]

@@ -158,7 +158,7 @@ class AsyncMemory:
         **fields: Unpack[RunFields],
     ) -> Ran:
         """As `Memory.run`; agent and tools may be async, and run in this event loop."""
-        return await run_async(self._memory, self._threads, goal, agent, tools or {}, fields)
+        return await run_async(self._memory, self._threads, goal, agent, {} if tools is None else tools, fields)
 
     async def decisions(
         self, kind: DecisionKind | None = None, *, limit: int = DECISIONS_SHOWN, before: str | None = None

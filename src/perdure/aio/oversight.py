@@ -10,8 +10,7 @@ from typing import Any
 from perdure.aio.threads import Threads
 from perdure.domain.oversight import Kept
 from perdure.handles.memory import Memory
-from perdure.handles.oversight import Ran, RunFields, checked_agent, takes_tools
-from perdure.services.keeping import check_tool
+from perdure.handles.oversight import Ran, RunFields, check_tools, checked_agent, takes_tools
 
 
 async def run_async(
@@ -24,8 +23,7 @@ async def run_async(
 ) -> Ran:
     """`AsyncMemory.run`. A tool is awaited by the agent, whatever it was before: its result is looked at in a thread."""
     checked_agent(agent, fields)
-    for name in tools:
-        check_tool(name)
+    check_tools(tools)
     asking = {name: fields[name] for name in ("budget_tokens", "deadline_s") if name in fields}
     keeping = {name: fields[name] for name in ("mode", "allow", "deny") if name in fields}
     given = await threads.run(functools.partial(memory.before, goal, target="goal", **asking))  # type: ignore[arg-type]

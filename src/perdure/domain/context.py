@@ -18,8 +18,9 @@ CUT_MARK = " has the whole]"
 # Marks that turn what follows, and characters that show nothing but reach a model: soft hyphens, zero widths, tags. The two
 # joiners stay: several scripts and emoji need them.
 _UNSHOWN = re.compile(
-    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0"
-    "\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f"
+    "\u2800\u3164\ud800-\udfff\ue000-\uf8ff\ufeff\uffa0\ufff0-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff\U000f0000-\U0010ffff]"
+    "|(?<=[\ufe00-\ufe0f])[\ufe00-\ufe0f]+"
 )
 _NAMED = f"{_UNSEEN}*".join(FENCE)
 _FENCES = re.compile(rf"[<\uff1c\u2039\ufe64](?={_UNSEEN}*[/\uff0f\u2044\u2215]?{_UNSEEN}*{_NAMED})", re.IGNORECASE)

@@ -9,7 +9,7 @@ MARK = "MEMORY_APPEND"
 APPENDS_MAX = 20
 """Of one reply; a model that asks for more repeats itself."""
 
-_BEFORE = re.compile(r"[\s>*_`\[(#+•\d.)-]{0,16}")
+_BEFORE = re.compile("[\\s>*_`\\[(#+•\\d.)\u200b-\u200f\u2060\ufeff-]{0,16}")
 _AFTER = re.compile(r"(?![A-Za-z0-9])[\])*_`]*\s*")
 _COLON = re.compile(r"[\s:：*_`\])]*[:：][\s*_`]*")
 _AGENT = re.compile(r"\(?agent\s*[:=]\s*(?P<agent>[^\s:,;)\]*`]+)[)\]*`]*\s*[:：,;]?\s*(?P<rest>.*)", re.IGNORECASE | re.DOTALL)

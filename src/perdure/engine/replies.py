@@ -16,6 +16,8 @@ from perdure.engine.hygiene import flaw
 from perdure.engine.lessons import LESSON_CHARS_MAX, as_lesson, sameness
 
 LESSON_LINE_CHARS_MAX = 240
+MARKUP_CHARS = 10
+"""What a bullet before a lesson may have."""
 ENTRY_CHARS_MAX = 500
 ENTRIES_MAX = 50
 
@@ -142,7 +144,8 @@ def why_no_lesson(text: str, *, chars_max: int = LESSON_CHARS_MAX) -> str | None
     lesson = as_lesson(text)
     if lesson is None:
         return "says nothing that could be followed, or has characters that nobody sees"
-    if len(lesson) > chars_max:
+    # The line as it was given: a longer one would be cut, and half a lesson may say the opposite.
+    if len(" ".join(text.split())) > chars_max + MARKUP_CHARS:
         return f"has more than {chars_max} characters"
     if _ECHOES.search(lesson):
         return "repeats the words of a prompt"

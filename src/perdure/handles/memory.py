@@ -275,7 +275,7 @@ class Memory:
         Each result of a tool is looked at on its way to the agent, as `after` does. Optional: `budget_tokens`, `deadline_s`,
         `mode`, `allow`, `deny`.
         """
-        return oversight.run(self.scope, self._do.oversight, goal, agent, tools or {}, fields)
+        return oversight.run(self.scope, self._do.oversight, goal, agent, {} if tools is None else tools, fields)
 
     def decisions(
         self, kind: DecisionKind | None = None, *, limit: int = oversight.DECISIONS_SHOWN, before: str | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypedDict
@@ -91,8 +91,7 @@ def run(
             f"`agent` is a `{type(agent).__name__}`; pass something that can be called with the goal and the tools"
         )
     budget, seconds = fields.get("budget_tokens", BUDGET_TOKENS), fields.get("deadline_s", 2.0)
-    for name in tools:
-        check_tool(name)  # before anything runs: a tool that did its work must not fail afterwards
+    check_tools(tools)
     given = services.overseer.before(scope, Asked(goal, budget, "goal", seconds))
     kept: list[Kept] = []
     mode, allow, deny = fields.get("mode"), fields.get("allow"), fields.get("deny", ())
@@ -102,22 +101,22 @@ def run(
             kept.append(services.keeper.after(scope, Result(name, value, goal, mode, allow, deny)))
             return value
 
-        if inspect.iscoroutinefunction(tool):
-
-            @functools.wraps(tool)
-            async def called_later(*args: Any, **named: Any) -> Any:
-                return look(await tool(*args, **named))
-
-            return called_later
+        async def look_later(value: Awaitable[Any]) -> Any:
+            return look(await value)
 
         @functools.wraps(tool)
         def called(*args: Any, **named: Any) -> Any:
-            return look(tool(*args, **named))
+            value = tool(*args, **named)
+            return look_later(value) if inspect.isawaitable(value) else look(value)
 
         return called
 
     hands = {name: watched(name, tool) for name, tool in tools.items()}
     answer = agent(given.text, hands) if takes_tools(agent) else agent(given.text)
+    if inspect.isawaitable(answer):
+        if inspect.iscoroutine(answer):
+            answer.close()
+        raise InvalidInput("`agent` is async; run it with `perdure.aio`, where `await ana.run(…)` waits for it")
     return Ran(answer, given, tuple(kept))
 
 
@@ -143,6 +142,17 @@ def checked_agent(agent: object, fields: Mapping[str, object]) -> None:
         raise InvalidInput(
             f"`agent` is a `{type(agent).__name__}`; pass something that can be called with the goal and the tools"
         )
+
+
+def check_tools(tools: object) -> None:
+    """`InvalidInput` unless each is a name and something to call. Before anything runs: a tool that did its work must not
+    fail afterwards."""
+    if not isinstance(tools, Mapping):
+        raise InvalidInput(f"`tools` is a `{type(tools).__name__}`; pass a dict of names and functions")
+    for name, tool in tools.items():
+        check_tool(name)
+        if not callable(tool):
+            raise InvalidInput(f"tool {name!r:.60} is a `{type(tool).__name__}`; pass something that can be called")
 
 
 def takes_tools(agent: Callable[..., Any]) -> bool:

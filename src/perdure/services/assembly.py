@@ -88,13 +88,20 @@ class Assembly:
         return notes
 
     def _tried(self, where: Where, kind: str, fold: Callable[[], object], notes: list[str]) -> None:
-        """Fold now; if that fails, everything stays as it was, and a job tries again."""
+        """Fold now; if that fails, everything stays as it was, and a job tries again.
+
+        While that job is at it, or waits after a failure of its own, no request waits for the same in vain.
+        """
+        now = self.clock.now()
+        job = session_job(kind, where.address, where.number, now)
+        held = self.store.read(where.owner, lambda view: view.find_job(job.kind, job.key))
+        if held is not None and held.attempts and held.due_at is not None and held.due_at > now:
+            notes.append(f"{kind}: left to its job, which is at it or tries again at {held.due_at:%H:%M:%S} UTC")
+            return
         try:
             fold()
         except (SummaryFailed, Conflict, NotFound) as error:
             notes.append(f"{kind}: {error}")
-            now = self.clock.now()
-            job = session_job(kind, where.address, where.number, now)
             self.store.write(where.owner, lambda tx: tx.enqueue(job, now=now, queue_max=JOBS_MAX))
 
     def _read(self, view: View, address: Address) -> tuple[Remembered, list[Message], int]:

@@ -12,7 +12,7 @@ from perdure.domain.oversight import SAVE_MODES, Decision, Kept, SaveMode, Serie
 from perdure.domain.scope import ID_BYTES_MAX, Scope
 from perdure.domain.series import FetchRecord
 from perdure.domain.spans import Span
-from perdure.domain.text import Json, check_id, utf8_size
+from perdure.domain.text import Json, check_id, same_json, utf8_size
 from perdure.domain.times import to_us
 from perdure.engine.keeping import (
     Verdict,
@@ -128,7 +128,9 @@ class Keeper:
             wanted = replace(nothing, action="suggested", reason=_series_words(offer), key=offer.name, series=offer)
             # What only looks like a series is offered; merged is what somebody or the goal wants to keep.
             wants = found.save or offer.entries == 0  # nothing came: only that it was asked is noted
-            return self._stored(scope, wanted, value) if wants and mode == "auto" else wanted
+            if wants and mode == "auto" and self._may_join(scope, result, offer):
+                return self._stored(scope, wanted, value)
+            return wanted
         if not found.save:
             return replace(nothing, reason=found.reason)
         wanted = replace(nothing, action="suggested", reason=found.reason, key=found.key)
@@ -147,6 +149,16 @@ class Keeper:
         spec = held.spec
         window = result.window or Span(to_us(held.accumulated_since), to_us(held.accumulated_since) + 1)
         return SeriesOffer(held.name, spec.id_field, spec.timestamp_field, len(rows), window, spec.id_template)
+
+    def _may_join(self, scope: Scope, result: Result, offer: SeriesOffer) -> bool:
+        """Whether entries may go into a series unasked: into a new one, the tool's own, or one that the goal names.
+
+        A model that names another one is not followed: what it points at may be anybody's.
+        """
+        if self.series.find(scope.owner, offer.name) is None or offer.name == key_of(result.tool):
+            return True
+        by_goal = verdict(result.tool, [result.goal], result.goal)
+        return by_goal.save and by_goal.key == offer.name
 
     def _verdict(self, scope: Scope, result: Result, value: Json, nothing: Kept) -> tuple[Verdict, Kept]:
         """The model's verdict if there is one that can be used, else that of the rules."""
@@ -182,13 +194,16 @@ class Keeper:
         rules |= {"id_template": offer.id_template} if offer.id_template else {"id_field": offer.id_field}
         fetch = FetchRecord(wanted.window, complete=True)
         done = self.series.merge(scope.owner, offer.name, rows, fetch=fetch, stated=rules)
-        reason = f"{wanted.reason}; {done.added} added, {done.duplicates} known, {len(done.rejected)} rejected"
+        reason = (
+            f"{wanted.reason}; {done.added} added, {done.duplicates} known, {done.updated} of these with another body, "
+            f"whose earlier one is in the history, {len(done.rejected)} rejected"
+        )
         return replace(wanted, action="merged", reason=reason[:REASON_CHARS_MAX])
 
     def _saved(self, scope: Scope, wanted: Kept, value: Json) -> Kept:
         key = check_id(wanted.key or key_of(wanted.tool), "key", bytes_max=ID_BYTES_MAX)
         held = self.state.find(scope.owner, key)
-        if held.found and held.value == value:
+        if held.found and same_json(held.value, value):
             return replace(wanted, action="unchanged", revision=held.revision, reason=f"`{key}` holds the same already")
         try:
             saved = self.state.save(scope.owner, key, value, expected=held.revision)

@@ -22,7 +22,7 @@ from perdure.domain.limits import Limits
 from perdure.domain.scope import DEFAULT, ID_BYTES_MAX, Address, Owner, Scope, shared_owner
 from perdure.domain.text import check_id, compact_json, utf8_size
 from perdure.engine.appends import APPENDS_MAX, split_reply
-from perdure.engine.lesson_rules import Place, Target, answering, refusal_of, space_book, target_of
+from perdure.engine.lesson_rules import BY_PEOPLE, Place, Target, answering, refusal_of, space_book, target_of
 from perdure.engine.lessons import sameness
 from perdure.engine.replies import LESSON_LINE_CHARS_MAX, why_no_lesson
 from perdure.engine.upkeep import LESSONS
@@ -54,6 +54,8 @@ QUEUE_MAX = 2**31
 """Work that other work causes is not turned away."""
 MIRROR_KEY = "mirror"
 REPLY_BYTES_MAX = 4_000_000
+
+TAKEN_BACK = "was taken back by a person, and only a person brings it back"
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,14 +217,23 @@ class Lessons:
                 refused.append(Refused(one.text, why))
                 continue
             target = target_of(place, agent=one.agent)
+            if self._taken_back(scope, (*self._books(place), target.book), one.text):
+                refused.append(Refused(one.text, TAKEN_BACK))
+                continue
             notes |= {} if target.note is None else {target.note: None}
             drafts = [Draft(one.text, "model", _origin(scope, target.book, message))]
             [made] = self._keep(target.book, drafts, f"agent:{scope.address.agent}", target.note or "MEMORY_APPEND")
             if made.ended_at is None:
                 kept.append(made)
             else:
-                refused.append(Refused(one.text, "was taken back by a person, and only a person brings it back"))
+                refused.append(Refused(one.text, TAKEN_BACK))
         return Heard(text, tuple(_seen_by(one, scope.owner.user) for one in kept), tuple(refused), tuple(notes))
+
+    def _taken_back(self, scope: Scope, books: Sequence[Book], text: str) -> bool:
+        """Whether a person took these words back, in whichever of the books that hold here."""
+        words = sameness(text)
+        ended = self._read(tuple(dict.fromkeys(books)), scope, lambda view, book: lessons_in(view, book, ended=True))
+        return any(one.ended_by in BY_PEOPLE and sameness(one.text) == words for one in ended if one.ended_at is not None)
 
     def _keep(self, book: Book, drafts: Sequence[Draft], actor: str, why: str) -> list[Lesson]:
         by = Attribution(actor, self.clock.now(), why)

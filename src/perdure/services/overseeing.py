@@ -69,7 +69,8 @@ CHOICES_KEPT_MAX = 40
 """Of what was left out, so much is told."""
 FOUND_MAX = 30
 KINDS = ("message", "memory", "todo", "digest")
-GOAL_KEPT_CHARS = 200
+GOAL_KEPT_CHARS, GOAL_SHOWN_CHARS = 200, 4_000
+"""Of a goal, what is kept in the record, and what a model is shown to choose by."""
 STABLE_SHARE = 0.5
 SHRINK = 0.8
 TRIES_MAX = 12
@@ -254,7 +255,7 @@ class Overseer:
             wanted = found["relevant_keys"]
             return [str(name) for name in wanted], str(found.get("time_range") or "")
 
-        lines = [as_data({"goal": work.asked.goal[:GOAL_BYTES_MAX], "left_out": left_out + len(order) - len(best)})]
+        lines = [as_data({"goal": work.asked.goal[:GOAL_SHOWN_CHARS], "left_out": left_out + len(order) - len(best)})]
         lines += [as_data(_line(one)) for one in best]
         prompt = filled(prompt_named("relevance"), {"data": "\n".join(lines)})
         question = Question("relevance", (ChatMessage("user", prompt),), RELEVANCE_SCHEMA, read)

@@ -117,6 +117,11 @@ Act = Callable[[Exchange], None]
 """What the server does with one question."""
 
 
+class _QuietServer(ThreadingHTTPServer):
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Nothing: a client that breaks off is what some acts are about."""
+
+
 class ScriptedModelServer:
     """Plays one act for each question: first the script, then the act that was set with `always`.
 
@@ -129,7 +134,7 @@ class ScriptedModelServer:
         self._always: Act = good if always is None else always
         self._lock = threading.Lock()
         self._stopping = threading.Event()
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._http = _QuietServer(("127.0.0.1", 0), self._handler())
         self._http.daemon_threads = True
         self._thread = threading.Thread(
             target=self._http.serve_forever, kwargs={"poll_interval": 0.01}, name="scripted-model-server", daemon=True

@@ -146,9 +146,8 @@ def _fields(treated: Treated) -> AfterFields:
     if treated.mode is not None:
         fields["mode"] = chosen(treated.mode, SAVE_MODES, "--mode")
     if treated.accept:
-        for name, given in (("--mode", treated.mode not in (None, "suggest")), ("--window", treated.window is not None)):
-            if given:
-                raise InvalidInput(f"`--accept` saves what is suggested; leave `{name}` out")
+        if treated.mode not in (None, "suggest"):
+            raise InvalidInput("`--accept` saves what is suggested; leave `--mode` out")
         fields["mode"] = "suggest"
     if treated.allow:
         fields["allow"] = treated.allow
@@ -174,7 +173,7 @@ def _kept(kept: Kept) -> dict[str, object]:
     told = _told(kept)
     if kept.series is not None:
         told["series"] = {**_told(kept.series), "window": span_dict(kept.series.window)}
-    return {**told, "saved": kept.saved}
+    return {**told, "window": None if kept.window is None else span_dict(kept.window), "saved": kept.saved}
 
 
 def _told(value: object) -> dict[str, object]:
