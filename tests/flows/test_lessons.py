@@ -644,3 +644,36 @@ def test_lessons_awaited(tmp_path: Path) -> None:
             assert (engine.agents.space, await engine.agents.of("other").list()) == ("default", [])
 
     asyncio.run(talk())
+
+
+def test_another_store_on_the_folder_takes_the_lines_in_and_takes_none_out(tmp_path: Path) -> None:
+    """A lost database must not cost the file that was its last copy; nor must a backup that is older than the file."""
+
+    def settings(name: str) -> perdure.Settings:
+        return perdure.Settings(url=f"sqlite:///{tmp_path / name}", agents_dir=str(tmp_path / "agents"))
+
+    path = tmp_path / "agents" / "memory.md"
+    with perdure.open(settings=settings("a.db")) as engine:
+        ana = engine.memory("ana")
+        ana.lessons.add("Give distances in kilometres", "global")
+        path.write_text(path.read_text() + "- Written by hand\n")
+        ana.prompt()
+        engine.backup(tmp_path / "a.backup")
+        ana.lessons.add("Later than the backup", "global")
+        ana.prompt()
+    whole = path.read_text()
+    perdure.restore(tmp_path / "a.backup", settings=settings("c.db"))
+    for name in ("b.db", "c.db"):
+        with perdure.open(settings=settings(name)) as engine:
+            assert "Later than the backup" in engine.memory("ana").prompt().text
+        assert path.read_text() == whole
+
+
+@pytest.mark.parametrize("note", ['{"ids": 5}', '{"ids": null}', '{"ids": [1, [2]], "rows": 3}', "[" * 100_000])
+def test_a_damaged_note_beside_the_file_is_none(tmp_path: Path, note: str) -> None:
+    settings = perdure.Settings(url="memory:", agents_dir=str(tmp_path))
+    with perdure.open(settings=settings) as engine:
+        ana = engine.memory("ana")
+        ana.lessons.add("Give distances in kilometres", "global")
+        (tmp_path / ".memory.md.left").write_text(note)
+        assert "kilometres" in ana.prompt().text

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -678,3 +679,20 @@ def test_async_agents_and_wrong_tools_are_refused_clearly(ana: perdure.Memory) -
     for tools in (5, [print], {"a": None}):
         with pytest.raises(InvalidInput, match="tool"):
             ana.run("do it", print, tools)  # type: ignore[arg-type]
+
+
+def test_what_perdures_own_tools_say_is_never_kept(ana: perdure.Memory) -> None:
+    """They tell what is kept already: their envelope must not replace it."""
+    ana.state.save("diet", ["nuts"])
+    for name in ana.tools.names():
+        assert ana.after(name, {"success": True, "value": 1}, "remember my diet", mode="auto").action == "none", name
+    assert ana.state.load("diet") == ["nuts"]
+
+
+def test_the_ways_to_the_rest_are_tools_that_there_are(ana: perdure.Memory) -> None:
+    saved(ana, kudos_givers_2025=["x" * 100] * 1_000)
+    kudos_series(ana, 100, 2)
+    text = ana.before("Who of my kudos_givers_2025 gave me kudos in the last 2 days?", budget_tokens=400).text
+    named = set(re.findall(r"\b(\w+State)\(", text))
+    assert named == {"loadState", "queryTimeseriesState"}
+    assert named <= set(ana.tools.names())

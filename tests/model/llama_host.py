@@ -13,7 +13,6 @@ import sys
 import xllamacpp
 
 CONTEXT_TOKENS = 8192
-CACHE_MIB = 512
 BATCH_TOKENS = 128
 """Read at once. Between two batches the server looks whether somebody still waits for the answer."""
 POLITENESS = 10
@@ -31,7 +30,9 @@ def main() -> None:
     params.n_parallel = 1
     params.n_batch = params.n_ubatch = BATCH_TOKENS
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = int(threads)
-    params.cache_ram_mib = CACHE_MIB
+    # What was read before would change in which pieces a prompt is read, with it the last digits, and with them the answer.
+    params.cache_prompt = False
+    params.cache_ram_mib = 0
     # Also while a prompt is read: so that whoever passes the answer on can see early that nobody waits for it any more.
     params.sse_ping_interval = 1
     server = xllamacpp.Server(params)

@@ -62,9 +62,11 @@ def test_only_real_keys_are_given_whatever_is_chosen(
     check_usage(ana, "relevance")
 
 
-def test_a_time_that_the_goal_does_not_name_is_not_made_up(wrong: ChatModel, opened: Callable[..., perdure.Engine]) -> None:
-    ana = saved(opened(wrong))
+def test_a_time_that_the_goal_does_not_name_is_not_made_up(right: str, opened: Callable[..., perdure.Engine]) -> None:
+    """Models repeat examples out of a prompt: a time is taken from the goal or not at all."""
+    ana = saved(opened(right))
     given = ana.before("Plan a run on one of my favourite routes", deadline_s=PATIENCE_S)
+    assert given.outcome in ("ok", "repaired")
     assert given.time_range is None
 
 

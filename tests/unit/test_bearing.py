@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from perdure.adapters.embedding.static import StaticEmbedder
 from perdure.domain.errors import InvalidInput
-from perdure.engine.bearing import FEATURES, Candidate, Catalogue, bearing, goal_words, measure, name_words
+from perdure.engine.bearing import FEATURES, Candidate, Catalogue, bearing, goal_words, measure
 from perdure.engine.bearing_weights import EMBEDDER, MEANING_WEIGHTS, NEEDS_MIN
 from perdure.engine.choosing import SHOWN_MAX, chosen_by_rules, ranked
 from perdure.engine.keeping import as_series, clean_key, key_of, plain, preview_of, secret_in, verdict
+from perdure.engine.key_words import name_words
 from perdure.engine.offering import offered, state_offer
 from perdure.engine.tokens import estimate_tokens
 from perdure.parts import word_vectors

@@ -54,7 +54,7 @@ class LessonFolders:
         if path is None:
             return True
         note, stamp = _note(path), _stamp(path)
-        if stamp is None and not note and not rows:
+        if stamp is None and not note and rows.endswith("/"):
             return True  # there is no file, and none is needed
         if note.get("rows") != rows:
             return False
@@ -74,15 +74,18 @@ class LessonFolders:
         if path is None:
             raise Conflict("there is no place for this book; see `keeps`")
         with owner_lock(self._root(book), book.owner, LOCK):
-            base = frozenset(_note(path).get("ids", ()))
+            note = _note(path)
+            # Ids of another store say nothing of what this one has given up: what stands in the text was written by hand.
+            same = note.get("rows", "").partition("/")[0] == rows().partition("/")[0]
+            base = frozenset(note.get("ids", ())) if same else frozenset[str]()
             for _ in range(TRIES_MAX):
                 held = _text(path)
                 text, ids, answer = change(held, base)
                 if not _write(path, held, text):
                     continue  # somebody edited it meanwhile
                 if held is not None or text:
-                    note = {"ids": list(ids), "text": _fingerprint(text), "rows": rows()}
-                    _put_note(path, {**note, "stamp": _stamp(path), "settled": False})
+                    left = {"ids": list(ids), "text": _fingerprint(text), "rows": rows()}
+                    _put_note(path, {**left, "stamp": _stamp(path), "settled": False})
                 else:
                     with writing(path):
                         path.with_name(NOTE).unlink(missing_ok=True)
@@ -143,12 +146,16 @@ def _text(path: Path) -> str | None:
 
 
 def _note(path: Path) -> dict[str, Any]:
-    with reading(path), suppress(FileNotFoundError, ValueError):
+    with reading(path), suppress(FileNotFoundError, ValueError, RecursionError):
         held = json.loads(path.with_name(NOTE).read_bytes())
-        if isinstance(held, dict):
+        if isinstance(held, dict) and isinstance(held.get("rows", ""), str) and _are_texts(held.get("ids", [])):
             return held
     # Without it, what stands in the file was written by hand, as far as we know: nothing is taken away for it.
     return {}
+
+
+def _are_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
 
 
 def _put_note(path: Path, note: dict[str, Any]) -> None:

@@ -22,8 +22,13 @@ SAVE_MODES: tuple[SaveMode, ...] = get_args(SaveMode)
 ChoiceKind = Literal["state", "series", "memory", "message", "card", "lesson", "instruction", "digest", "todo"]
 DecisionKind = Literal["before", "after"]
 HEADING = "[Relevant Memory]"
-NEVER_SAVED = ("getCurrentDate", "calculateTimestamp", "llm_analyze")
-"""Tools whose results are never kept (S1-19): they read the clock, or think aloud."""
+NEVER_SAVED = frozenset(
+    [
+        "getCurrentDate", "calculateTimestamp", "llm_analyze", "saveState", "loadState", "deleteState", "listStateKeys",
+        "searchState", "mergeTimeseriesState", "queryTimeseriesState", "cleanupTimeseriesState",
+    ]
+)  # fmt: skip
+"""Tools whose results are never kept: they read the clock, or think aloud (S1-19), or tell what is kept already."""
 
 
 @dataclass(frozen=True, slots=True)

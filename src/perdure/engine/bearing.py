@@ -16,6 +16,7 @@ import numpy as np
 
 from perdure.engine.bearing_weights import GOAL_BIAS, GOAL_WEIGHTS, KEY_BIAS, KEY_WEIGHTS, MEANING_WEIGHTS
 from perdure.engine.goal_cues import GOAL_CHARS_MAX, GOAL_FEATURES, goal_cues, names_in
+from perdure.engine.key_words import WORDS_MAX, name_words
 from perdure.engine.lexicon import folded, lexemes
 
 if TYPE_CHECKING:
@@ -28,8 +29,6 @@ SavedKind = Literal["state", "series"]
 Vectors = Callable[[Sequence[str]], "Floats"]
 """One row of length 1 for each text; a row of zeros for one of which it knows no word."""
 
-WORDS_MAX = 40
-"""Of a goal, of a name with its description, and of a preview: more says nothing new."""
 SOFT_FROM, SOFT_TO, SOFT_WORTH = 0.25, 0.75, 0.8
 """Two words of like meaning count from this cosine on, fully from that one, and never as much as the same word."""
 RARITY_MIN = 0.3
@@ -52,16 +51,9 @@ class Candidate:
     """How its value begins, as JSON."""
 
 
-_PARTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[^\W\d_]+|\d+")
 _TEXT = re.compile(r'"([^"]{1,60})')
 _WORD = re.compile(r"[^\W_]+")
 _SAID = re.compile(r"[\w.]+")
-
-
-@lru_cache(maxsize=20_000)
-def name_words(name: str) -> tuple[str, ...]:
-    """The words of a key: `raceCalendar-2026` has `race`, `calendar` and `2026`."""
-    return tuple(dict.fromkeys(part.lower() for part in _PARTS.findall(name)[:WORDS_MAX]))
 
 
 def goal_words(goal: str) -> tuple[str, ...]:

@@ -19,9 +19,9 @@ from perdure.domain.oversight import NEVER_SAVED, SeriesOffer
 from perdure.domain.series import SUFFIX
 from perdure.domain.spans import Span
 from perdure.domain.text import Json, compact_json
-from perdure.engine.bearing import name_words
 from perdure.engine.hygiene import holds_secret
 from perdure.engine.instants import instant_us
+from perdure.engine.key_words import name_words
 
 PREVIEW_CHARS = 500
 DEPTH_MAX = 40

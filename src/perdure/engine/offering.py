@@ -91,7 +91,7 @@ def series_offer(name: str, description: str, answer: SeriesAnswer, *, asked: bo
         if answer.gaps:
             about["gaps"] = [[_iso(gap.start), _iso(gap.end)] for gap in answer.gaps[:GAPS_SHOWN_MAX]]
     entries = [dict(entry.body) for entry in answer.entries]
-    query = f'queryTimeSeriesState({json.dumps(name)}, "{about["from"]}", "{about["to"]}")'
+    query = f'queryTimeseriesState({json.dumps(name)}, "{about["from"]}", "{about["to"]}")'
     forms: list[Json] = [{**about, "entries": entries}] if len(entries) == answer.count else []
     shown = len(entries) if len(entries) < answer.count else len(entries) // 2
     while shown > 0:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from datetime import timedelta
+from datetime import date, datetime, time, timedelta
 from functools import partial
 
 from perdure.engine.calendars import Moment, Stretch, Turn, midnight
 from perdure.engine.timegrammar import Rule, amount, asked
 from perdure.engine.timetables import NUMBERS, WIDE_PARTS, ZONES, any_of, word_set
 
-_ZONED = rf"\(?(?P<zone>{any_of(ZONES)})\b\)?"
+_ZONED = rf"\(?(?P<zone>(?:utc|gmt) ?[+-]\d{{1,2}}(?::?\d\d)?|{any_of(ZONES)})\b\)?"
 _ZONE = rf"(?:\s*{_ZONED})?"
 _HALF = r"(?P<half>[ap](?:\.?\s?m\b\.?))"
 _SHORT_HALF = r"(?P<half>[ap](?:\.?\s?m\b\.?|\b\.?))"
@@ -49,8 +49,25 @@ def _clock(match: re.Match[str], moment: Moment) -> Stretch | None:
         return None
     grain = "second" if groups.get("s") else "minute" if written else "hour"
     found = time_of_day(moment, hour, minute, second, grain)
-    zone = (groups.get("zone") or "").lower()
-    return replace(found, twelve=twelve, offset_min=ZONES[zone] if zone else None)
+    return replace(found, twelve=twelve, offset_min=_offset(groups.get("zone")))
+
+
+def _offset(zone: str | None) -> int | None:
+    """Minutes east of Greenwich of `EST`, `UTC+2`, `Z` or `+05:30`."""
+    zone = (zone or "").lower().replace(" ", "")
+    if not zone or zone in ZONES:
+        return ZONES.get(zone)
+    hours = re.fullmatch(r"[a-z]*(?:(?P<sign>[+-])(?P<h>\d\d?):?(?P<mi>\d\d)?)?", zone)
+    if hours is None or not hours["h"]:
+        return 0
+    return (-1 if hours["sign"] == "-" else 1) * (60 * int(hours["h"]) + int(hours["mi"] or 0))
+
+
+def _instant(match: re.Match[str], moment: Moment) -> Stretch | None:
+    """`2024-03-04T09:15:30+02:00`: that minute or second."""
+    day = replace(moment, now=datetime.combine(date(int(match["y"]), int(match["m"]), int(match["d"])), time()))
+    clock = _clock(match, day)
+    return replace(clock, loose=False, twelve=False) if clock else None
 
 
 def time_of_day(moment: Moment, hour: int, minute: int = 0, second: int = 0, grain: str = "minute") -> Stretch:
@@ -157,8 +174,7 @@ def _span(match: re.Match[str], moment: Moment) -> Stretch | None:
         found = replace(
             found, high=found.high + timedelta(hours=12 if not half2 and found.width > timedelta(hours=-12) else 24)
         )
-    zone = (groups.get("zone") or "").lower()
-    return replace(found, offset_min=ZONES[zone] if zone else None, twelve=not half2 and high <= 12 and not groups.get("mark"))
+    return replace(found, offset_min=_offset(groups.get("zone")), twelve=not half2 and high <= 12 and not groups.get("mark"))
 
 
 _GERMAN_DAYS = ("montag", "dienstag", "mittwoch", "donnerstag", "freitag", "samstag", "sonntag")
@@ -227,7 +243,14 @@ RULES: tuple[Rule, ...] = (
         "from the first hour to the second",
         latent=True,
     ),
-    asked("#", rf"(?P<h>\d{{1,2}})(?:[:. ]?(?P<mi>\d\d))?(?::(?P<s>\d\d))?\s?(?:ish )?{_HALF}{_ZONE}", _clock, _HOUR_OF_DAY),
+    asked("#", rf"(?P<h>\d{{1,2}})(?:[:. ]?(?P<mi>\d\d))?(?::(?P<s>\d\d))?\s?(?:ish )?{_HALF}(?:[ -]?ish)?{_ZONE}", _clock, _HOUR_OF_DAY),
+    asked(
+        "#",
+        r"(?P<y>(?:19|20)\d\d)-(?P<m>\d\d?)-(?P<d>\d\d?)(?:T| )(?P<h>\d\d):(?P<mi>\d\d)(?::(?P<s>\d\d)(?:\.\d{1,9})?)?"
+        r"(?:\s?(?P<zone>z|[+-]\d\d:?\d\d)\b)?",
+        _instant,
+        _HOUR_OF_DAY,
+    ),
     asked("#", rf"(?P<h>\d{{1,2}})(?::?(?P<mi>\d\d))?\s?{_SHORT_HALF}{_ZONE}", _clock, _HOUR_OF_DAY, latent=True),
     asked(
         "#",

@@ -74,6 +74,10 @@ def _date(match: re.Match[str], moment: Moment) -> Stretch:
     return _in_year(lambda year: days_from(date(year, month, day)), match, moment, month, day)
 
 
+def _leap_day(match: re.Match[str], moment: Moment) -> Stretch:
+    return _in_year(lambda year: days_from(date(year, 2, 29)), match, moment, 2, 29)
+
+
 def _dates(match: re.Match[str], moment: Moment) -> Stretch | None:
     """`July 13-15`, `from the 13th to the 15th of July`."""
     month, first, last = MONTHS[match["month"].lower()], int(match["dom"]), int(match["dom2"])
@@ -259,7 +263,14 @@ _BETWEEN = r"(?:(?<=between )|(?<=from )|(?<=zwischen )|(?<=entre )|(?<=von )|(?
 _IN = "in during throughout over im en au "
 
 RULES: tuple[Rule, ...] = (
-    asked(MONTHS.keys(), rf"{MONTH}\.?,?[ -]?(?:the )?{_DAY}(?!:|\d)(?:(?:,? |-)(?:of |in )?{_ANY_YEAR})?", _date, _DATE),
+    asked(
+        MONTHS.keys(),
+        rf"{MONTH}\.?,?[ -]?(?:the )?{_DAY}(?!:|\d)(?:(?:,? |-)(?:of |in )?{_ANY_YEAR})?",
+        _date,
+        _DATE,
+        tail=NAME_TAIL,
+    ),
+    asked("leap", rf"leap day(?:,? (?:of |in )?{YEAR})?", _leap_day, _DATE, latent=True),
     asked(
         "# the on am le el den dem " + " ".join(ORDINAL_WORDS),
         rf"(?:(?:on|am|den|dem) )?(?:the |le |el )?{_DAY}(?: day)?(?: of| de|[ /-])?[ ]?{MONTH}\.?"
@@ -286,7 +297,7 @@ RULES: tuple[Rule, ...] = (
     asked(MONTHS.keys(), rf"{_BETWEEN}{MONTH}(?= (?:and|to|until|through|und|bis|et|à|y|a)\b)", _month, _MONTH_SAYS),
     asked(MONTHS.keys(), rf"{MONTH}\.?", _month, _MONTH_SAYS, latent=True, tail=NAME_TAIL),
     asked("#", _SLASHED, _numeric, _DATE),
-    asked("#", r"(?<![\d./-])(?P<year>(?:19|20)\d\d)(?P<sep>/)(?P<m>\d{1,2})/(?P<d>\d{1,2})(?!/?\d)", _year_first, _DATE),
+    asked("#", r"(?<![\d./-])(?P<year>(?:19|20)\d\d)(?P<sep>[/.])(?P<m>\d{1,2})(?P=sep)(?P<d>\d{1,2})(?![/.]?\d)", _year_first, _DATE),
     asked("#", _SHORT_SLASHED, _numeric, _DATE, latent=True),
     asked("on am", rf"(?:on|am) {_SHORT_SLASHED}", _numeric, _DATE),
     asked("#", r"(?<![\d./-])(?P<year>(?:19|20)\d\d)-(?P<m>0[1-9]|1[0-2])(?![\d-])", _year_month, _MONTH_SAYS),
@@ -369,7 +380,7 @@ RULES: tuple[Rule, ...] = (
     asked("l le el la", rf"(?:l['’]|le |el |la ){_ANY_SEASON} (?P<rel>{BACK}|{ON})", _season, _SEASON_SAYS),
     asked(
         f"the l el la {_IN}" + " ".join(SEASONS),
-        rf"(?:(?:in|during|over|im|en|au) )?(?:the |l['’]|el |la )?{_ANY_SEASON},? (?:of |de )?{YEAR}",
+        rf"(?:(?:in|during|over|im|en|au) )?(?:the |l['’]|el |la )?{_ANY_SEASON},? (?:of |in |de )?{_ANY_YEAR}",
         _season,
         _SEASON_SAYS,
     ),

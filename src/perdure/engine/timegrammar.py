@@ -44,9 +44,9 @@ NAME_TAIL = rf"(?!\w|-(?!(?:{any_of(WEEKDAYS.keys() | MONTHS.keys())})\b)[^\W\d_
 
 _SMALL = any_of(word for word, number in NUMBERS.items() if number < 10)
 COUNT = (
-    r"(?P<n>\d{1,3}\.\d|\d{1,4}|(?:1/2|3/4|1/4)(?: of)?(?: an)?|(?:a )?(?:three[- ])?quarters? of an?|half an?|(?:a )?half|"
+    r"(?P<n>\d{1,3}\.\d|\d{1,4}(?! and an? half| 1/2)|(?:1/2|3/4|1/4)(?: of)?(?: an)?|(?:a )?(?:three[- ])?quarters? of an?|half an?|(?:a )?half|"
     r"eine[rms]? halben?|media|a pair of|(?:a )?couple(?: of)?|(?:a )?few|(?:ein )?paar|quelques|(?:un|algun)[oa]s|"
-    rf"(?:twenty|thirty|forty|fifty)[ -]{_SMALL}|(?:one|two|three|a) and a half|{any_of(NUMBERS)})"
+    rf"(?:twenty|thirty|forty|fifty)[ -]{_SMALL}|(?:\d{{1,2}}|{_SMALL}|ten) and an? half|\d{{1,2}} 1/2|{any_of(NUMBERS)})"
 )
 GAP = r"(?: |(?<=\d))"
 """Between a number and its unit: `24 hours`, `24h`."""
@@ -142,7 +142,9 @@ def direction(word: str) -> int:
 
 def amount(word: str) -> float:
     """The number that `word`, which matched `COUNT`, says."""
-    word = word.lower().removesuffix(" of").removesuffix(" an").removesuffix(" of")
+    word = word.lower().removesuffix(" of").removesuffix(" an").removesuffix(" of").replace(" an half", " a half")
+    if word.endswith((" and a half", " 1/2")):
+        return amount(word.removesuffix(" and a half").removesuffix(" 1/2")) + 0.5
     if word in ("1/2", "half", "a half", "half a", "media") or "halbe" in word:
         return 0.5
     if "3/4" in word or ("three" in word and "quarter" in word):
@@ -155,9 +157,8 @@ def amount(word: str) -> float:
         return NUMBERS["few"]
     if word[0].isdecimal():
         return float(word)
-    numbers = [NUMBERS[part] for part in re.split(r"[ -]", word.removesuffix(" and a half")) if part in NUMBERS]
-    whole = sum(numbers) if numbers and numbers[0] >= 20 else max(numbers, default=1)
-    return whole + 0.5 if word.endswith("and a half") else whole
+    numbers = [NUMBERS[part] for part in re.split(r"[ -]", word) if part in NUMBERS]
+    return sum(numbers) if numbers and numbers[0] >= 20 else max(numbers, default=1)
 
 
 def ordinal(word: str) -> int:

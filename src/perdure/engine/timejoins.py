@@ -110,7 +110,9 @@ def _on_day(day: Stretch, clock: Stretch) -> Stretch | None:
         return None
     step = timedelta(hours=12) if day.clock and clock.twelve and day.low.hour >= 12 > clock.low.hour else timedelta()
     base = midnight(day.low.date()) - midnight(clock.low.date()) + step
-    return replace(clock, low=clock.low + base, high=clock.high + base, loose=False, twelve=False, kind=clock.kind)
+    make = day.yearly
+    yearly = make and (lambda year: _on_day(make(year), clock) or make(year))
+    return replace(clock, low=clock.low + base, high=clock.high + base, loose=False, twelve=False, yearly=yearly)
 
 
 def _dated(one: Stretch, two: Stretch) -> Stretch | None:
@@ -227,7 +229,10 @@ def _between(one: Stretch, two: Stretch) -> Stretch | None:
     if high <= low:
         return None
     offset = one.offset_min if one.offset_min is not None else two.offset_min
-    return Stretch(low, high, "span", clock=one.clock, loose=one.loose and two.loose, offset_min=offset)
+    loose = one.loose and two.loose
+    return Stretch(
+        low, high, "span", clock=one.clock, loose=loose, twelve=loose and one.twelve and two.twelve, offset_min=offset
+    )
 
 
 def _anchored(piece: Piece, asking: Asking) -> Piece:

@@ -243,6 +243,24 @@ def chinese_new_year(year: int) -> date:
     return next(day for day in days if day >= date(year, 1, 21))
 
 
+@lru_cache(_YEARS_KEPT)
+def chinese_day(year: int, *, month: int, day: int) -> date:
+    """A day of the Chinese year that begins in `year`: a month is the one in which the sun enters its sign."""
+    first = _number_near(chinese_new_year(year))
+    degrees = (300 + 30 * month) % 360
+    for number in range(first, first + 13):
+        begin, end = (_on_clock(new_moon(one), 8).date() for one in (number, number + 1))
+        low, high = (_sun(_at_midnight(one, 8)) for one in (begin, end))
+        if (degrees - low) % 360 < (high - low) % 360:
+            return begin + timedelta(days=day - 1)
+    return chinese_new_year(year)
+
+
+def _at_midnight(day: date, hours_east: float) -> float:
+    """Days from the epoch to the beginning of that day."""
+    return (datetime(day.year, day.month, day.day, tzinfo=UTC) - _EPOCH) / timedelta(days=1) - hours_east / 24
+
+
 # The Hindu calendar: months from new moon to new moon, named by the sign that the sun enters; days by the moon's twelfths.
 
 _INDIA_HOURS = 5.5
@@ -260,7 +278,18 @@ MONTHS = [
     "magha",
     "phalguna",
 ]
-_HOURS = {"sunrise": 6.25, "noon": 12.0, "evening": 18.25, "midnight": 24.0}
+_HOURS = {
+    "sunrise": 6.25,
+    "forenoon": 9.5,
+    "noon": 12.0,
+    "afternoon": 13.0,
+    "dusk": 17.25,
+    "evening": 18.25,
+    "midnight": 24.0,
+    "night": 24.0,
+}
+_LATER = ("dusk", "night")
+"""Where two days in a row have that hour, the later one is kept."""
 
 
 def _sign(days: float) -> int:
@@ -289,12 +318,28 @@ def hindu(year: int, *, month: str, tithi: int, at: str, days: int = 0) -> date:
     begins, ends = (
         _on_clock(_when(12 * one % 360, start + one * _LUNATION_DAYS / 30), _INDIA_HOURS) for one in (tithi - 1, tithi)
     )
-    day = begins.replace(hour=0, minute=0, second=0, microsecond=0)
-    for _ in range(3):
-        if begins <= day + timedelta(hours=_HOURS[at]) < ends:
-            return day.date() + timedelta(days=days)
-        day += timedelta(days=1)
-    return begins.date() + timedelta(days=days)
+    first = begins.replace(hour=0, minute=0, second=0, microsecond=0)
+    held = [
+        day.date()
+        for day in (first + timedelta(days=one) for one in range(3))
+        if begins <= day + timedelta(hours=_HOURS[at]) < ends
+    ]
+    return (held[-1 if at in _LATER else 0] if held else begins.date()) + timedelta(days=days)
+
+
+@lru_cache(_YEARS_KEPT)
+def moon_in(year: int, *, mansion: int, sign: int, hours: float) -> date:
+    """The last day in India of the solar month of `sign` on which the moon stands in that one of its 27 mansions then."""
+    start = sun_enters(year, sign=sign)
+    zero = (datetime(start.year, start.month, start.day, tzinfo=UTC) - _EPOCH) / timedelta(days=1) + (hours - _INDIA_HOURS) / 24
+    held = [day for day in range(31) if _mansion(zero + day) == mansion and _sign(zero + day) == sign]
+    return start + timedelta(days=held[-1] if held else 0)
+
+
+def _mansion(days: float) -> int:
+    """The sidereal mansion of the moon, Ashvini is 0."""
+    ayanamsa = 23.853 + 0.013969 * days / 365.25
+    return int((_sun(days) + _elongation(days) - ayanamsa) % 360 * 27 // 360)
 
 
 @lru_cache(_YEARS_KEPT)

@@ -9,7 +9,7 @@ from perdure.engine.timegrammar import STOPS, compiled
 
 _AHEAD = (
     r"\b(?:will|shall|would|won['’]t|going to|gonna|plan(?:ning|ned|s)? (?:to|for)|let['’]s|remind|schedule[ds]?|upcoming|"
-    r"tomorrow|next|do (?:i|we) have|have (?:i|we) got|what['’]s on|deadline|due|by|"
+    r"tomorrow|next|no later than|not later than|at the latest|do (?:i|we) have|have (?:i|we) got|what['’]s on|deadline|due|by|"
     r"werde\w*|wird|wirst|nächste\w*|steht|morgen|habe ich (?:einen?|einem) (?:termin|besprechung|treffen|prüfung|verabredung)|"
     r"vais|vas|va|vont|allons|allez|prochaine?s?|dois|voy a|vas a|va a|vamos a|van a|próxim\w+|tengo que)\b|['’]ll\b"
 )

@@ -108,7 +108,7 @@ def _pick(match: re.Match[str], _: Moment) -> Turn:
     groups = match.groupdict()
     place = ordinal(groups["ord"]) if groups["ord"] else 1
     if groups.get("back"):
-        place = -place - (1 if "to" in groups["back"].lower() else 0)
+        place = -place
     what = (groups.get("wd") or groups.get("unit") or "weekend").lower()
     return Turn(partial(_picked, what=what, place=place))
 
@@ -169,7 +169,7 @@ def _beside(match: re.Match[str], _: Moment) -> Turn:
         count = int(amount(groups["n"])) if groups.get("n") else 0
         return Turn(partial(_units_beside, sign=sign, count=count, unit=ASKED_UNITS[groups["unit"].lower()]))
     weekday = WEEKDAYS[groups["wd"].lower()] if groups.get("wd") else 5
-    place = ordinal(groups["ord"]) if groups.get("ord") else 1
+    place = ordinal(groups["ord"]) if groups.get("ord") else int(amount(groups["n"])) if groups.get("n") else 1
     return Turn(partial(_weekday_beside, sign=sign, place=place, weekday=weekday, days=1 if groups.get("wd") else 2))
 
 
@@ -177,6 +177,8 @@ def _weekday_beside(base: Stretch, _: Moment, *, sign: int, place: int, weekday:
     if base.loose:
         return None
     gap = sign * (weekday - base.low.weekday()) % 7 or 7
+    if days == 2 and sign < 0 and gap == 1:
+        gap = 8  # a Sunday is part of its weekend
     return days_from(base.low.date() + sign * timedelta(days=gap + 7 * (place - 1)), days)
 
 
@@ -196,6 +198,32 @@ def _units_beside(base: Stretch, moment: Moment, *, sign: int, count: int, unit:
         other = midnight(stepped(base.low.date() if sign < 0 else base.high.date(), unit, sign))
         return Stretch(other, base.low, "span") if sign < 0 else Stretch(midnight(base.high.date()), other, "span")
     return days_from(stepped(base.low.date(), unit, sign * max(count, 1)))
+
+
+def _half_of(match: re.Match[str], _: Moment) -> Turn:
+    """`the second half of`, a month or a year."""
+    first = match["half"].lower() == "first"
+
+    def picked(whole: Stretch, __: Moment) -> Stretch | None:
+        if whole.clock or whole.loose or whole.low.day != 1 or whole.width.days < 28:
+            return None
+        start = whole.low.date()
+        middle = midnight(start.replace(day=16) if whole.width.days <= 31 else month_start(start, round(whole.width.days / 61)))
+        return Stretch(whole.low, middle, "span") if first else Stretch(middle, whole.high, "span")
+
+    return Turn(picked)
+
+
+def _week_from(match: re.Match[str], _: Moment) -> Turn:
+    """`the week starting`, `the week ending`, a day: seven days."""
+    ending = match["side"].lower().startswith("end")
+
+    def picked(day: Stretch, __: Moment) -> Stretch | None:
+        if day.loose or day.clock or day.width > timedelta(days=1):
+            return None
+        return days_from(day.low.date() - timedelta(days=6 if ending else 0), 7)
+
+    return Turn(picked)
 
 
 def _week_with(_: re.Match[str], __: Moment) -> Turn:
@@ -305,7 +333,26 @@ RULES: tuple[Rule, ...] = (
         _beside,
         _FROM_IT,
     ),
-    asked("the in during week", r"(?:(?:in|during) )?the week of", _week_with, "the week that holds it"),
+    asked("the in during week", r"(?:(?:in|during) )?(?:the )?(?<!\ba )week of(?: the)?", _week_with, "the week that holds it"),
+    asked(
+        "the in during week",
+        r"(?:(?:in|during) )?(?:the )?week (?P<side>starting|beginning|commencing|ending)(?: on| from)?",
+        _week_from,
+        "seven days",
+    ),
+    asked("the month year", r"(?:in )?(?:the )?(?:month|year|quarter) of", _same, "the whole of it"),
+    asked(
+        "the in during first second latter",
+        r"(?:(?:in|during) )?(?:the )?(?P<half>first|second|latter) half of(?: the)?",
+        _half_of,
+        "half of it",
+    ),
+    asked(
+        "# " + " ".join(NUMBERS),
+        rf"{COUNT} {WEEKDAY}s? (?P<side>before|after)",
+        _beside,
+        _FROM_IT,
+    ),
     asked("the weekend on", r"(?:on )?(?:the )?week-?end of", _weekend_with, "the weekend that holds it"),
     asked("from between", r"(?:from|between) (?:right )?now (?:and|to|until|till)", _from_now, "from now on"),
     asked(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from functools import partial
 
 from perdure.engine.calendars import (
@@ -21,6 +21,7 @@ from perdure.engine.calendars import (
     real_time,
     same_day,
     shifted,
+    week_of,
 )
 from perdure.engine.timegrammar import (
     ASKED_UNIT,
@@ -39,7 +40,7 @@ from perdure.engine.timegrammar import (
     compiled,
     way,
 )
-from perdure.engine.timetables import ASKED_UNITS, MONTHS, NUMBERS, WEEKDAYS, any_of
+from perdure.engine.timetables import ASKED_UNITS, DAYS, MONTHS, NUMBERS, WEEKDAYS, any_of
 
 SECONDS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400, "week": 604_800, "fortnight": 1_209_600}
 
@@ -121,6 +122,22 @@ def _ahead(match: re.Match[str], moment: Moment) -> Stretch | None:
     return None if moment.cue < 0 else _away(match, moment, sign=1)
 
 
+def _away_from_day(match: re.Match[str], moment: Moment) -> Stretch | None:
+    """`a week ago today`, `two years ago yesterday`: that very day."""
+    unit, count = asked_unit(match), amount(match["n"])
+    if unit in ("second", "minute", "hour") or count != int(count):
+        return None
+    return days_from(stepped(moment.today + timedelta(days=DAYS[match["day"].lower()]), unit, -int(count)))
+
+
+def _now(match: re.Match[str], moment: Moment) -> Stretch:
+    """`right now` is this minute, `from now on` what comes, `until now` what was."""
+    minute = real_time(moment.now, timedelta(), timedelta(minutes=1), "point")
+    if match["on"]:
+        return replace(minute, kind="since")
+    return Stretch(datetime.min, moment.now, "until", clock=True) if match["to"] else minute
+
+
 def _fraction_away(unit: str, count: float, moment: Moment) -> Stretch | None:
     """`1.5 days ago`: the hour that begins then."""
     if unit not in SECONDS:
@@ -152,6 +169,8 @@ def _name_beyond(match: re.Match[str], moment: Moment, *, sign: int) -> Stretch:
     if word in MONTHS:
         ahead = (MONTHS[word] - moment.today.month) % 12 or 12
         return calendar_unit("month", month_start(moment.today, ahead + 12 if sign > 0 else ahead - 24), 0)
+    if word.startswith("week"):
+        return days_from(week_of(moment.today) + timedelta(days=5, weeks=2 * sign), 2)
     near = (WEEKDAYS[word] - moment.today.weekday()) % 7 or 7
     return days_from(moment.today + timedelta(days=near + 7 if sign > 0 else near - 14))
 
@@ -159,6 +178,13 @@ def _name_beyond(match: re.Match[str], moment: Moment, *, sign: int) -> Stretch:
 def _to_date(match: re.Match[str], moment: Moment) -> Stretch:
     unit = {"y": "year", "m": "month", "q": "quarter", "w": "week"}[match["short"][0].lower()]
     return replace(calendar_unit(unit, moment.today, 0, moment.week_start), high=moment.now, clock=True)
+
+
+def _so_far(match: re.Match[str], moment: Moment) -> Stretch:
+    unit = (match["before"] or match["behind"]).lower()
+    return replace(
+        calendar_unit("day" if unit == "today" else unit, moment.today, 0, moment.week_start), high=moment.now, clock=True
+    )
 
 
 def _rest(match: re.Match[str], moment: Moment) -> Stretch:
@@ -184,7 +210,7 @@ _WITHIN = (
 _ABOUT = r"(?:(?:about|around|roughly|some|nearly|almost|etwa|ungefähr|environ|unos|unas) )?"
 _COUNTS = "# half few couple paar about around roughly some nearly almost " + " ".join(NUMBERS)
 _MORE = r"(?: and (?P<more>a half)|,? (?:and )?(?P<minutes>\d{1,2}) min(?:ute)?s?)?"
-_NAMES = any_of(MONTHS.keys() | WEEKDAYS.keys())
+_NAMES = any_of(MONTHS.keys() | WEEKDAYS.keys() | {"week-?end"})
 
 RULES: tuple[Rule, ...] = (
     asked(_LEADS + NEAR_STARTS, rf"{_WITHIN}(?P<rel>{BACK}|{ON}) {COUNT}{GAP}{ASKED_UNIT}", _window, _WINDOW),
@@ -204,6 +230,15 @@ RULES: tuple[Rule, ...] = (
     asked("la el en", rf"(?:en )?(?:la|el) [úu]ltim[oa] {ASKED_UNIT}", _one_window, _WINDOW),
     asked("seit depuis desde", rf"(?:seit|depuis|desde hace) {COUNT} {ASKED_UNIT}", _since_count, _WINDOW),
     asked(_COUNTS, rf"{_ABOUT}{COUNT}{GAP}{ASKED_UNIT}{_MORE} (?:ago|back|before now)", partial(_away, sign=-1), _COUNTED),
+    asked(_COUNTS, rf"{COUNT} {ASKED_UNIT} ago (?P<day>today|yesterday|tomorrow)", _away_from_day, "counted from that day"),
+    asked(
+        "now right just from until till up at immediately asap as",
+        r"(?P<on>from (?:right )?now on(?:wards?)?|asap|as soon as possible)|(?P<to>(?:until|till|up to|up until) now)|"
+        r"(?:right |just )?now|at (?:the|this)(?: very)? moment|at present|immediately",
+        _now,
+        "now",
+        latent=True,
+    ),
     asked("vor il hace", rf"(?:vor|il y a|hace) {_ABOUT}{COUNT} {ASKED_UNIT}", partial(_away, sign=-1), _COUNTED),
     asked(
         "in dans en dentro",
@@ -251,18 +286,27 @@ RULES: tuple[Rule, ...] = (
         _CALENDAR,
     ),
     asked(
-        {*MONTHS, *WEEKDAYS, "the"},
+        {*MONTHS, *WEEKDAYS, "the", "weekend", "week"},
         rf"(?:the )?(?P<name>{_NAMES}) before last",
         partial(_name_beyond, sign=-1),
         "the one before",
     ),
     asked(
-        {*MONTHS, *WEEKDAYS, "the"}, rf"(?:the )?(?P<name>{_NAMES}) after next", partial(_name_beyond, sign=1), "the one after"
+        {*MONTHS, *WEEKDAYS, "the", "weekend", "week"},
+        rf"(?:the )?(?P<name>{_NAMES}) after next",
+        partial(_name_beyond, sign=1),
+        "the one after",
     ),
     asked(
         "year month quarter week ytd mtd qtd wtd",
         r"(?P<short>(?:year|month|quarter|week)[ -]to[ -]date|[ymqw]td)",
         _to_date,
+        "up to now",
+    ),
+    asked(
+        "so this today",
+        r"so far (?:this )?(?P<before>today|week|month|quarter|year)|(?:this )?(?P<behind>today|week|month|quarter|year) so far",
+        _so_far,
         "up to now",
     ),
     asked(

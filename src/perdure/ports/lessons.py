@@ -22,11 +22,15 @@ class LessonFiles(Protocol):
         """The text as it stands now, edits by hand included; empty if there is none. `Corrupt` if it is not UTF-8."""
 
     def is_as_left(self, book: Book, rows: str) -> bool:
-        """Whether nobody has touched the text since `edit` left it, and `rows` is what was noted then. Cheap."""
+        """Whether nobody has touched the text since `edit` left it, and `rows` is what was noted then. Cheap.
+
+        `rows` is the store's own mark and what stands for its lessons, with a slash between; nothing behind it: none.
+        """
 
     def edit(self, book: Book, change: Change[T], *, rows: Callable[[], str]) -> T:
         """Replace the text by what `change` makes of it, note the lessons and what `rows` says then, and give the answer.
 
+        `change` gets the text and the lessons that stood in it when this store was last here; none, if another store was.
         Nobody else edits the book through this port meanwhile, in this or another process. Should somebody replace the text
         by other means while `change` is at work, it is called again with that text: it must bear being repeated. The new text
         is there for good on return; after a crash before that, the old one is. The same text is not written.

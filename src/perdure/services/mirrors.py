@@ -18,7 +18,7 @@ from perdure.engine.lessons import lessons_of, without_lessons
 from perdure.engine.mirroring import Edited, brought_up, by_hand
 from perdure.ports.clock import Clock
 from perdure.ports.lessons import LessonFiles
-from perdure.ports.store import Store, Tx
+from perdure.ports.store import Store, Tx, View
 from perdure.services.ledger import Ledger
 from perdure.services.lesson_rows import Draft, end, find_lesson, lessons_in, shown_ids, take_in
 
@@ -154,9 +154,13 @@ class Mirrors:
         return self.store.read(book.owner, lambda view: lessons_in(view, book))
 
     def _rows(self, book: Book) -> str:
-        """What stands for the lessons that the book shows; empty if there are none."""
-        ids = "".join(self.store.read(book.owner, lambda view: shown_ids(view, book)))
-        return hashlib.sha256(ids.encode()).hexdigest() if ids else ""
+        """A mark of this store, which is another one after it was restored, and what stands for the lessons that it shows."""
+
+        def work(view: View) -> tuple[str, str]:
+            return view.index.head().incarnation, "".join(shown_ids(view, book))
+
+        mark, ids = self.store.read(book.owner, work)
+        return f"{mark}/{hashlib.sha256(ids.encode()).hexdigest() if ids else ''}"
 
 
 def _name(book: Book) -> Callable[[str], str]:

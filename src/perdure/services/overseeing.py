@@ -255,8 +255,9 @@ class Overseer:
             wanted = found["relevant_keys"]
             return [str(name) for name in wanted], str(found.get("time_range") or "")
 
-        lines = [as_data({"goal": work.asked.goal[:GOAL_SHOWN_CHARS], "left_out": left_out + len(order) - len(best)})]
-        lines += [as_data(_line(one)) for one in best]
+        # By name, and the goal last: what a user has saved stays the beginning of the prompt, which a server may keep.
+        lines = [as_data(_line(one)) for one in sorted(best, key=lambda one: one.candidate.id)]
+        lines += [as_data({"left_out": left_out + len(order) - len(best), "goal": work.asked.goal[:GOAL_SHOWN_CHARS]})]
         prompt = filled(prompt_named("relevance"), {"data": "\n".join(lines)})
         question = Question("relevance", (ChatMessage("user", prompt),), RELEVANCE_SCHEMA, read)
         left_s = (work.until - self.clock.monotonic()) * MODEL_SHARE
