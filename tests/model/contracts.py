@@ -38,8 +38,13 @@ def check_memories(ana: perdure.Memory) -> None:
 def check_digests(ana: perdure.Memory) -> None:
     """Each digest leads back to what it was made of."""
     log = {message.id: message for message in ana.messages(limit=1_000)}
-    for digest in ana.conversation.digests(limit=100):
+    for digest in digests(ana):
         shown = list(ana.conversation.expand(digest))
         assert shown
         assert all(log[message.id] == message for message in shown)
         assert digest.text.strip()
+
+
+def digests(ana: perdure.Memory) -> list[perdure.Digest]:
+    """Every version of every layer."""
+    return [*ana.conversation.digests(limit=100), *ana.conversation.digests("spine")]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
-from contracts import check_digests, check_log, check_memories, check_usage
+from contracts import check_digests, check_log, check_memories, check_usage, digests
 
 import perdure
 from perdure.ports.chat import ChatModel
@@ -73,7 +73,7 @@ def a_day(engine: perdure.Engine) -> perdure.Memory:
 def test_every_layer_can_be_written_by_a_model(right: str, opened: Callable[..., perdure.Engine]) -> None:
     engine = opened(right, layers=LAYERS)
     ana = a_day(engine)
-    written = {digest.kind: digest for digest in ana.conversation.digests(limit=100)}
+    written = {digest.kind: digest for digest in digests(ana)}
     assert written.keys() >= {"rolling", "session", "spine"}
     assert {digest.summariser for digest in written.values()} == {"qwen"}
     assert "RX-4471" in ana.context().text or "Saturday" in ana.context().text

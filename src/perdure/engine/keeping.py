@@ -60,7 +60,8 @@ _NOT_MEANT = (
 )
 _SAVE = re.compile(
     _ORDERED
-    + r"(?:save|remember|memori[sz]e|note down|(?:store|keep)(?= (?:the|my|our|this|that|these|those|it|them|all)\b)"
+    + r"(?:save|remember(?! that\b| i\b| when\b| how\b| to\b)|memori[sz]e|note down"
+    + r"|(?:store|keep)(?= (?:the|my|our|this|that|these|those|it|them|all)\b)"
     + r"|merke?n?|speicher\w*|enregistr\w*|retiens|guarda\w*|recuerda\w*)\b"
     + _NOT_MEANT
     + r"(?P<what>(?:\s+(?!to\b|in\b|into\b|for\b|as\b|under\b|im\b|dans\b|en\b)[\w'-]+){0,6})"

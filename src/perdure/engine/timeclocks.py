@@ -358,6 +358,13 @@ RULES: tuple[Rule, ...] = (
         _past_hour,
         _HOUR_OF_DAY,
     ),
+    asked(
+        "half at",
+        rf"(?:at )?(?P<n>half)(?P<side>)(?= (?:\d\d?|{_HOUR_WORDS})(?:$|[\s.,?!]+(?:[ap]\.?m|in|at|on|today|to)))",
+        _past_hour,
+        _HOUR_OF_DAY,
+        latent=True,
+    ),
     asked("# at " + " ".join(NUMBERS), rf"(?:at )?(?P<n>{_MINUTES}) min(?:ute)?s? {_PAST_SIDE}", _past_hour, _HOUR_OF_DAY),
     asked("at", rf"at (?P<n>{_MINUTES}) {_PAST_SIDE}", _past_hour, _HOUR_OF_DAY),
     asked("# " + " ".join(NUMBERS), rf"(?P<n>{_MINUTES}) {_PAST_SIDE}", _past_hour, _HOUR_OF_DAY, latent=True),

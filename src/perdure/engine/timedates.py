@@ -47,6 +47,7 @@ _FROM = r"(?:(?:from|between|vom|von|zwischen|du|entre|del|desde|de) )?(?:the |d
 _YEAR_2 = r"(?P<year2>(?:19|20)\d\d)"
 _ONES = "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
 _SPOKEN_YEAR = rf"(?P<spoken>(?:two thousand|nineteen|twenty)(?: and)?(?:[ -](?:[a-z]+(?:teen|ty)|{_ONES})){{1,2}})"
+_ANY_MONTH = any_of(MONTHS)
 _SHORT = "Mon|Tues?|Weds?|Thu(?:rs?)?|Fri|Sat|Sun"
 
 
@@ -96,6 +97,13 @@ def _month(match: re.Match[str], moment: Moment) -> Stretch:
     if not match.groupdict().get("year") and moment.tense != 0 and month == moment.today.month:
         return replace(calendar_unit("month", moment.today, 0), yearly=found.yearly)
     return found
+
+
+def _near_month(match: re.Match[str], moment: Moment) -> Stretch:
+    """`this past March`, `the coming March`: the last one that is over, or the first that is still to begin."""
+    month, today = MONTHS[match["month"].lower()], moment.today
+    ahead = (month - today.month) % 12 or 12
+    return calendar_unit("month", month_start(today, ahead if way(match["rel"]) > 0 else ahead % 12 - 12), 0)
 
 
 def _numeric(match: re.Match[str], moment: Moment) -> Stretch | None:
@@ -178,6 +186,8 @@ def _weekend(match: re.Match[str], moment: Moment) -> Stretch:
     rel = match.groupdict().get("rel") or ""
     saturday = moment.today + timedelta(days=5 - moment.today.weekday())
     back = not rel and moment.tense < 0 and moment.today.weekday() < 5
+    if rel.lower() in ("coming", "upcoming") and moment.today.weekday() < 5:
+        return days_from(saturday, 2)
     return days_from(saturday + timedelta(weeks=-1 if back else way(rel)), 2)
 
 
@@ -294,6 +304,12 @@ RULES: tuple[Rule, ...] = (
     asked(
         _IN, rf"(?:in|during|throughout|im|en|en el mes de|au mois de) {MONTH}(?:,? (?:of |de )?{YEAR})?", _month, _MONTH_SAYS
     ),
+    asked(
+        "the this past coming upcoming previous",
+        rf"(?:the |this )?(?P<rel>past|coming|upcoming|previous) {MONTH}",
+        _near_month,
+        _MONTH_SAYS,
+    ),
     asked(MONTHS.keys(), rf"{_BETWEEN}{MONTH}(?= (?:and|to|until|through|und|bis|et|à|y|a)\b)", _month, _MONTH_SAYS),
     asked(MONTHS.keys(), rf"{MONTH}\.?", _month, _MONTH_SAYS, latent=True, tail=NAME_TAIL),
     asked("#", _SLASHED, _numeric, _DATE),
@@ -325,7 +341,7 @@ RULES: tuple[Rule, ...] = (
     asked("el", r"el día (?P<dom>\d{1,2})", _day_of_month, _DATE),
     asked("the #", r"(?:the )?(?P<dom>\d{1,2})(?:st|nd|rd|th)", _day_of_month, _DATE, latent=True),
     asked("the", r"the (?P<dom>\d{1,2})", _day_of_month, _DATE, latent=True),
-    asked(WEEKDAYS.keys(), rf"{WEEKDAY}\.?,? (?:the )?(?P<dom>\d{{1,2}})(?:st|nd|rd|th)(?! of)", _weekday_of_month, _DATE),
+    asked(WEEKDAYS.keys(), rf"{WEEKDAY}\.?,? (?:the )?(?P<dom>\d{{1,2}})(?:st|nd|rd|th)(?! of| {_ANY_MONTH}\b)", _weekday_of_month, _DATE),
     asked(f"on {NEAR_STARTS}", rf"(?:on )?(?:this )?{_NEAR} {WEEKDAY}(?!s)\.?", _weekday, _DATE),
     asked(
         {*WEEKDAYS, "on", "am", "le", "el"},

@@ -126,6 +126,24 @@ _JEWISH: tuple[tuple[str, Feast, int], ...] = (
 _FROM_EVENING = frozenset(names for names, _, _ in _JEWISH)
 
 
+def _full_moon(at: str) -> Feast:
+    return partial(moons.hindu, month="vaishakha", tithi=15, at=at)
+
+
+def _agreed(one: Feast, two: Feast, year: int) -> date:
+    """The day, where all lands keep the same one."""
+    day = one(year)
+    if two(year) != day:
+        raise ValueError("lands keep different days that year")
+    return day
+
+
+_DISPUTED: tuple[tuple[str, Feast, Days], ...] = (
+    ("buddha (?:purnima|jayanti)", partial(_agreed, _full_moon("sunrise"), _full_moon("evening")), 1),
+)
+"""Feasts that have no day in some years."""
+
+
 def _parsi_new_year(year: int) -> date:
     return date(2018, 8, 17) + timedelta(days=365 * (year - 2018))
 
@@ -317,7 +335,7 @@ def rules() -> tuple[Rule, ...]:
             "a holiday, from the evening before" if names in _FROM_EVENING else "a holiday",
             latent=names in UNSURE,
         )
-        for names, feast, days in feasts()
+        for names, feast, days in (*feasts(), *_DISPUTED)
     )
     return (
         asked(f"the {NEAR_STARTS}", rf"(?:the )?(?P<rel>{THIS}|{BACK}|{ON}|upcoming)", _near, "the holiday next to now"),

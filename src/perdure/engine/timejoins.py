@@ -120,6 +120,9 @@ def _dated(one: Stretch, two: Stretch) -> Stretch | None:
     if one.weekday and two.width == timedelta(weeks=1):
         day = two.low + timedelta(days=(one.low.weekday() - two.low.weekday()) % 7)
         return replace(one, low=day, high=day + _DAY, weekday=False)
+    if one.weekday and two.grain == "week":
+        day = two.low + timedelta(days=one.low.weekday() - two.low.weekday())
+        return replace(one, low=day, high=day + _DAY, weekday=False)
     if one.weekday and two.width == _DAY and not two.clock and not two.weekday:
         return (
             replace(two, weekday=False)

@@ -108,7 +108,7 @@ def _pick(match: re.Match[str], _: Moment) -> Turn:
     groups = match.groupdict()
     place = ordinal(groups["ord"]) if groups["ord"] else 1
     if groups.get("back"):
-        place = -place
+        place = -place - (1 if compiled(r"penultimate|next.*").fullmatch(groups["back"]) else 0)
     what = (groups.get("wd") or groups.get("unit") or "weekend").lower()
     return Turn(partial(_picked, what=what, place=place))
 
@@ -283,8 +283,8 @@ RULES: tuple[Rule, ...] = (
     asked(
         "the at end beginning start middle", rf"(?:at )?(?:the )?{_EDGE} of (?:the )?past {WHOLE_UNIT}", _edge_of_last, _PART
     ),
-    asked("the at eom eoy eow eoq eod bom boy bow boq", r"(?:at )?(?:the )?(?-i:(?P<short>[EB]O[MYWQ]))", _short_edge, _PART),
-    asked("the at end eod cob", r"(?:at )?(?:the )?(?:end of (?:the )?(?:business )?day|(?-i:EOD|COB))", _day_end, _PART),
+    asked("the at eom eoy eow eoq eod bom boy bow boq", r"(?:at )?(?:the )?(?P<short>EO[MYWQ]|(?-i:BO[MYWQ]))", _short_edge, _PART),
+    asked("the at end eod cob", r"(?:at )?(?:the )?(?:end of (?:the )?(?:business )?day|EOD|(?-i:COB))", _day_end, _PART),
     asked("later earlier", r"(?P<side>later|earlier)", _later, "what is left of it, or over"),
     asked("all throughout around", r"(?:all of|all|throughout|around)", _same, "the whole of it", latent=True),
     asked(
@@ -294,9 +294,9 @@ RULES: tuple[Rule, ...] = (
         _WITHIN_IT,
     ),
     asked(
-        "the on in during over last letzter letzten letzte der den die le la el dernier dernière último última",
+        "the on in during over last penultimate next letzter letzten letzte der den die le la el dernier dernière último última",
         r"(?:(?:on|in|during|over) )?(?:the |der |den |die |le |la |el )?"
-        r"(?P<ord>)(?P<back>last|letzte[nrs]?|derni[eè]re?|últim[oa]) "
+        r"(?P<ord>)(?P<back>last|penultimate|next[ -]to[ -]last|letzte[nrs]?|derni[eè]re?|últim[oa]) "
         rf"(?:{WEEKDAY}|{ASKED_UNIT}){_OF}",
         _pick,
         _WITHIN_IT,

@@ -113,7 +113,7 @@ def _away(match: re.Match[str], moment: Moment, *, sign: int) -> Stretch | None:
     if count != int(count):
         return _fraction_away(unit, sign * count, moment)
     if unit in ("day", "fortnight") or (unit == "week" and sign > 0):
-        return days_from(stepped(moment.today, unit, sign * int(count)))
+        return replace(days_from(stepped(moment.today, unit, sign * int(count))), grain="" if unit == "day" else "week")
     return calendar_unit(unit, moment.today, sign * int(count), moment.week_start)
 
 
