@@ -243,7 +243,12 @@ RULES: tuple[Rule, ...] = (
         "from the first hour to the second",
         latent=True,
     ),
-    asked("#", rf"(?P<h>\d{{1,2}})(?:[:. ]?(?P<mi>\d\d))?(?::(?P<s>\d\d))?\s?(?:ish )?{_HALF}(?:[ -]?ish)?{_ZONE}", _clock, _HOUR_OF_DAY),
+    asked(
+        "#",
+        rf"(?P<h>\d{{1,2}})(?:[:. ]?(?P<mi>\d\d))?(?::(?P<s>\d\d))?\s?(?:ish )?{_HALF}(?:[ -]?ish)?{_ZONE}",
+        _clock,
+        _HOUR_OF_DAY,
+    ),
     asked(
         "#",
         r"(?P<y>(?:19|20)\d\d)-(?P<m>\d\d?)-(?P<d>\d\d?)(?:T| )(?P<h>\d\d):(?P<mi>\d\d)(?::(?P<s>\d\d)(?:\.\d{1,9})?)?"
@@ -296,7 +301,12 @@ RULES: tuple[Rule, ...] = (
         _HOUR_OF_DAY,
     ),
     asked("at", rf"at {_ABOUT}(?P<h>\d{{1,2}}) {_ZONED}", _clock, _HOUR_OF_DAY),
-    asked("noon midday mid midi mediodía the #", r"(?:12 |the )?(?:noon|mid-?day|midi|mediodía)", _noon, _HOUR_OF_DAY),
+    asked(
+        "noon noonish midday mid midi mediodía the #",
+        r"(?:12 |the )?(?:noon|mid-?day|midi|mediodía)(?:[ -]?ish)?",
+        _noon,
+        _HOUR_OF_DAY,
+    ),
     asked("midnight mid mitternacht minuit medianoche", r"mid-?night|mitternacht|minuit|medianoche", _midnight, _HOUR_OF_DAY),
     asked(
         "in the at early during morning afternoon evening night lunch lunchtime am vormittag nachmittag abend "
@@ -344,7 +354,7 @@ RULES: tuple[Rule, ...] = (
         partial(_today_part, day=1),
         _PART_OF_DAY,
     ),
-    asked("late tonight later", r"(?:later )?(?P<late>late )?tonight", partial(_night, day=0), _PART_OF_DAY),
+    asked("late tonight tonite later", r"(?:later )?(?P<late>late )?(?:tonight|tonite)", partial(_night, day=0), _PART_OF_DAY),
     asked("late last yesterday", r"(?P<late>late )?(?:last night|yesterday night)", partial(_night, day=-1), _PART_OF_DAY),
     asked(
         "the in on morning afternoon evening night",

@@ -41,6 +41,7 @@ from perdure.engine.timegrammar import (
 from perdure.engine.timetables import DECADES, FRENCH, MONTHS, NUMBERS, ORDINAL_WORDS, SEASONS, SHORT_WEEKDAYS, WEEKDAYS, any_of
 
 _DAY = rf"(?:(?P<dom>\d{{1,2}})(?:st|nd|rd|th|er|\.)?|(?P<word>{any_of(word.replace('-', '[ -]') for word in ORDINAL_WORDS)}))"
+_DAY_WORDS = any_of(word.replace("-", "[ -]") for word in ORDINAL_WORDS)
 _DAY_2 = r"(?P<dom2>\d{1,2})(?:st|nd|rd|th|er|\.)?"
 _TO = r"(?:\s?(?:-|–)\s?| (?:to|through|thru|until|till|and|bis(?: zum)?|au|al|y|et|und|a|à) )(?:the |dem |den |le |el )?"
 _FROM = r"(?:(?:from|between|vom|von|zwischen|du|entre|del|desde|de) )?(?:the |dem |den |le |el )?"
@@ -145,13 +146,14 @@ def _years(match: re.Match[str], _: Moment) -> Stretch | None:
 
 
 def _day_of_month(match: re.Match[str], moment: Moment) -> Stretch | None:
-    wanted = int(match["dom"])
+    groups = match.groupdict()
+    wanted = int(groups["dom"]) if groups.get("dom") else ordinal(groups["word"])
     for step in range(4):
         start = month_start(moment.today, -step if moment.tense < 0 else step)
         if wanted <= (month_start(start, 1) - start).days:
             day = start.replace(day=wanted)
             if (day <= moment.today) if moment.tense < 0 else (day >= moment.today):
-                return days_from(day)
+                return replace(days_from(day), grain="dom")
     return None
 
 
@@ -180,6 +182,16 @@ def _weekday(match: re.Match[str], moment: Moment) -> Stretch:
     ahead = (wanted - today.weekday()) % 7 or 7
     back = (sign or moment.tense) < 0
     return replace(days_from(today + timedelta(days=(ahead - 7 or -7) if back else ahead)), weekday=not rel)
+
+
+def _week_later(match: re.Match[str], moment: Moment) -> Stretch:
+    """`Tuesday week`, `a week on Tuesday`, `tomorrow week`: a week after the next such day."""
+    weeks = 2 if (match.groupdict().get("n") or "").lower() == "two" else 1
+    if match["day"]:
+        near = 1 if match["day"].lower() == "tomorrow" else 0
+    else:
+        near = (WEEKDAYS[match["wd"].lower()] - moment.today.weekday()) % 7 or 7
+    return days_from(moment.today + timedelta(days=near + 7 * weeks))
 
 
 def _weekend(match: re.Match[str], moment: Moment) -> Stretch:
@@ -250,6 +262,11 @@ def _season(match: re.Match[str], moment: Moment) -> Stretch:
     return replace(make(year), yearly=None if rel else make)
 
 
+def _season_near(match: re.Match[str], moment: Moment) -> Stretch:
+    start = month_start(moment.today, -(moment.today.month % 3) + 3 * way(match["rel"]))
+    return Stretch(midnight(start), midnight(month_start(start, 3)), "span")
+
+
 _DATE = "that day"
 _STRETCH = "from the first to the end of the last"
 _MONTH_SAYS = "the whole month"
@@ -266,6 +283,7 @@ _NO_DAY = (
     r"(?!\s+(?:floor|place|row|page|try|attempt|level|day|street|avenue|st\b|ave|birthday|anniversary|time|of\b|grade|version))"
 )
 _CLOSES = r"(?=\s*(?:$|[?!.,;)]))"
+_ALONE = r"(?=\s*(?:$|[?!.,;)–-]|(?:at|to|until|till|through|thru|and|in)\b))"
 _REST = r"(?=\s*(?:$|[?!,;)]|(?-i:[a-zäöü])))"
 _NEAR = rf"(?P<rel>{THIS}|{BACK}|{ON}|upcoming)"
 _WEEKEND = "week-?end|wochenende|fin de semana"
@@ -300,7 +318,7 @@ RULES: tuple[Rule, ...] = (
         _dates,
         _STRETCH,
     ),
-    asked(MONTHS.keys(), rf"{MONTH}\.?(?:,? (?:of |in |de )?{_ANY_YEAR})", _month, _MONTH_SAYS),
+    asked(MONTHS.keys(), rf"{MONTH}\.?(?:(?:,? |/|-)(?:of |in |de )?{_ANY_YEAR})(?! ?- ?\d\d?\b(?!:))", _month, _MONTH_SAYS),
     asked(
         _IN, rf"(?:in|during|throughout|im|en|en el mes de|au mois de) {MONTH}(?:,? (?:of |de )?{YEAR})?", _month, _MONTH_SAYS
     ),
@@ -313,7 +331,12 @@ RULES: tuple[Rule, ...] = (
     asked(MONTHS.keys(), rf"{_BETWEEN}{MONTH}(?= (?:and|to|until|through|und|bis|et|à|y|a)\b)", _month, _MONTH_SAYS),
     asked(MONTHS.keys(), rf"{MONTH}\.?", _month, _MONTH_SAYS, latent=True, tail=NAME_TAIL),
     asked("#", _SLASHED, _numeric, _DATE),
-    asked("#", r"(?<![\d./-])(?P<year>(?:19|20)\d\d)(?P<sep>[/.])(?P<m>\d{1,2})(?P=sep)(?P<d>\d{1,2})(?![/.]?\d)", _year_first, _DATE),
+    asked(
+        "#",
+        r"(?<![\d./-])(?P<year>(?:19|20)\d\d)(?P<sep>[/.])(?P<m>\d{1,2})(?P=sep)(?P<d>\d{1,2})(?![/.]?\d)",
+        _year_first,
+        _DATE,
+    ),
     asked("#", _SHORT_SLASHED, _numeric, _DATE, latent=True),
     asked("on am", rf"(?:on|am) {_SHORT_SLASHED}", _numeric, _DATE),
     asked("#", r"(?<![\d./-])(?P<year>(?:19|20)\d\d)-(?P<m>0[1-9]|1[0-2])(?![\d-])", _year_month, _MONTH_SAYS),
@@ -340,8 +363,26 @@ RULES: tuple[Rule, ...] = (
     asked("el", rf"el (?P<dom>\d{{1,2}}){_CLOSES}", _day_of_month, _DATE),
     asked("el", r"el día (?P<dom>\d{1,2})", _day_of_month, _DATE),
     asked("the #", r"(?:the )?(?P<dom>\d{1,2})(?:st|nd|rd|th)", _day_of_month, _DATE, latent=True),
-    asked("the", r"the (?P<dom>\d{1,2})", _day_of_month, _DATE, latent=True),
-    asked(WEEKDAYS.keys(), rf"{WEEKDAY}\.?,? (?:the )?(?P<dom>\d{{1,2}})(?:st|nd|rd|th)(?! of| {_ANY_MONTH}\b)", _weekday_of_month, _DATE),
+    asked("the", rf"the (?:(?P<dom>\d{{1,2}})|(?P<word>{_DAY_WORDS}){_ALONE})", _day_of_month, _DATE, latent=True),
+    asked("on", rf"on the (?P<word>{_DAY_WORDS}){_CLOSES}", _day_of_month, _DATE),
+    asked(
+        {*WEEKDAYS, "tomorrow", "today"} - SHORT_WEEKDAYS,
+        rf"(?:{FULL_WEEKDAY}|(?P<day>tomorrow|today)) week(?= *(?:$|[?!.,;)]|at\b))",
+        _week_later,
+        "a week after that",
+    ),
+    asked(
+        "a one two in",
+        rf"(?P<n>a|one|two) weeks? (?:on (?:{FULL_WEEKDAY})|(?P<day>tomorrow|today))",
+        _week_later,
+        "a week after that",
+    ),
+    asked(
+        WEEKDAYS.keys(),
+        rf"{WEEKDAY}\.?,? (?:the )?(?P<dom>\d{{1,2}})(?:st|nd|rd|th)(?! of| {_ANY_MONTH}\b)",
+        _weekday_of_month,
+        _DATE,
+    ),
     asked(f"on {NEAR_STARTS}", rf"(?:on )?(?:this )?{_NEAR} {WEEKDAY}(?!s)\.?", _weekday, _DATE),
     asked(
         {*WEEKDAYS, "on", "am", "le", "el"},
@@ -393,6 +434,7 @@ RULES: tuple[Rule, ...] = (
         _season,
         _SEASON_SAYS,
     ),
+    asked(f"the {NEAR_STARTS}", rf"(?:the )?{_NEAR} season", _season_near, _SEASON_SAYS, latent=True),
     asked("l le el la", rf"(?:l['’]|le |el |la ){_ANY_SEASON} (?P<rel>{BACK}|{ON})", _season, _SEASON_SAYS),
     asked(
         f"the l el la {_IN}" + " ".join(SEASONS),

@@ -9,7 +9,7 @@ from datetime import date, timedelta
 from functools import cache, partial
 
 from perdure.engine import timemoons as moons
-from perdure.engine.calendars import Moment, Stretch, Turn, days_from, midnight
+from perdure.engine.calendars import Moment, Stretch, Turn, days_from, midnight, week_of
 from perdure.engine.timedates import full_year
 from perdure.engine.timefeastdays import (
     CHINESE,
@@ -232,6 +232,10 @@ def feasts() -> tuple[tuple[str, Feast, Days], ...]:
             1,
         ),
         ("earth hour", _earth_hour, 1),
+        ("(?:the )?(?:spring|vernal|march) equinox", partial(moons.sun_at, degrees=0), 1),
+        ("(?:the )?(?:summer|june) solstice", partial(moons.sun_at, degrees=90), 1),
+        ("(?:the )?(?:autumn|autumnal|fall|september) equinox", partial(moons.sun_at, degrees=180), 1),
+        ("(?:the )?(?:winter|december) solstice", partial(moons.sun_at, degrees=270), 1),
         *_lunar(),
         ("holy week|karwoche|semana santa|semaine sainte", partial(_beside, easter, -7), 7),
     ]
@@ -258,6 +262,8 @@ def _feast(match: re.Match[str], moment: Moment, *, feast: Feast, days: Days, ho
         first = feast(year)
         if groups.get("weekend"):
             return _long_weekend(first)
+        if groups.get("week"):
+            return days_from(week_of(first, moment.week_start), 7)
         if hours:
             low, high = (midnight(first) + timedelta(hours=hour) for hour in hours)
             return Stretch(low, high, clock=True)
@@ -330,7 +336,7 @@ def rules() -> tuple[Rule, ...]:
     found = (
         asked(
             _starts(names),
-            rf"(?:{names})(?P<weekend> weekend)?{_IN_YEAR}{_NOT_OF_IT}",
+            rf"(?:{names})(?:(?P<weekend> weekend)|(?P<week> week))?{_IN_YEAR}{_NOT_OF_IT}",
             partial(_feast, feast=feast, days=days, hours=_HOURS_OF_IT.get(names)),
             "a holiday, from the evening before" if names in _FROM_EVENING else "a holiday",
             latent=names in UNSURE,

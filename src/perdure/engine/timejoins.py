@@ -105,10 +105,19 @@ def _hour_in_part(one: Stretch, two: Stretch) -> Stretch | None:
     return replace(clock, low=clock.low + step, high=clock.high + step, twelve=False)
 
 
+def _half_day(part: Stretch, clock: Stretch) -> timedelta:
+    """What is added to the hour in that part of a day: `tonight at 8` is 20:00, `tonight at 12` and `1 am` are the next day."""
+    hour = clock.low.hour
+    if part.low.hour >= 18 and clock.kind == "point" and (hour == 12 if clock.twelve else hour < 5):
+        return timedelta(hours=12 if hour == 12 else 24)
+    return timedelta(hours=12 if clock.twelve and part.low.hour >= 12 > hour else 0)
+
+
 def _on_day(day: Stretch, clock: Stretch) -> Stretch | None:
     if day.width > _DAY or (day.clock and (day.grain != "part" or clock.grain == "part")):
         return None
-    step = timedelta(hours=12) if day.clock and clock.twelve and day.low.hour >= 12 > clock.low.hour else timedelta()
+    after_noon = clock.twelve and clock.grain == "hour" and clock.low.hour <= 5
+    step = _half_day(day, clock) if day.clock else timedelta(hours=12 if after_noon else 0)
     base = midnight(day.low.date()) - midnight(clock.low.date()) + step
     make = day.yearly
     yearly = make and (lambda year: _on_day(make(year), clock) or make(year))
@@ -120,6 +129,9 @@ def _dated(one: Stretch, two: Stretch) -> Stretch | None:
     if one.weekday and two.width == timedelta(weeks=1):
         day = two.low + timedelta(days=(one.low.weekday() - two.low.weekday()) % 7)
         return replace(one, low=day, high=day + _DAY, weekday=False)
+    if one.grain == "dom" and two.low.day == 1 and 28 <= two.width.days <= 31 and not two.clock:
+        day = two.low + timedelta(days=one.low.day - 1)
+        return replace(one, low=day, high=day + _DAY, grain="") if day < two.high else None
     if one.weekday and two.grain == "week":
         day = two.low + timedelta(days=one.low.weekday() - two.low.weekday())
         return replace(one, low=day, high=day + _DAY, weekday=False)

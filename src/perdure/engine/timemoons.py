@@ -102,6 +102,15 @@ def _on_clock(days: float, hours_east: float) -> datetime:
     return _EPOCH + timedelta(days=days, hours=hours_east)
 
 
+@lru_cache(_YEARS_KEPT)
+def sun_at(year: int, *, degrees: int) -> date:
+    """The day, in Greenwich, of an equinox or a solstice."""
+    days = (datetime(year, 1, 1, tzinfo=UTC) - _EPOCH).days + (degrees + 79.5) % 360 * 1.0146
+    for _ in range(5):
+        days += ((degrees - _sun(days) + 180) % 360 - 180) * 1.0146
+    return _on_clock(days, 0).date()
+
+
 # The Hebrew calendar (Reingold and Dershowitz, Calendrical Calculations).
 
 
@@ -156,12 +165,18 @@ _ANNOUNCED = 1973, 1999
 months are taken to begin after the first evening at six."""
 
 
+_SEEN = {194: date(2015, 9, 15), 206: date(2016, 9, 3)}
+"""Months of pilgrimage that were proclaimed by sight, a day later."""
+
+
 @lru_cache(_YEARS_KEPT * 12)
 def islamic(number: int) -> date:
     """The first day of a month, counted from January 2000, after Umm al-Qura: the day after the evening in Mecca on which the
     moon is past the sun and sets after it."""
     moon = new_moon(number)
     day = _on_clock(moon, 0).date()
+    if number in _SEEN:
+        return _SEEN[number]
     if _ANNOUNCED[0] <= day.year < _ANNOUNCED[1]:
         return day + timedelta(days=1)
     local = _on_clock(moon, 3)

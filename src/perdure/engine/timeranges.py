@@ -141,14 +141,14 @@ def _terse(text: str, asking: Asking) -> Piece | None:
 # Words before a time that open one of its ends.
 
 _SINCE = (
-    r"(?:ever )?since|seit(?: dem| der)?|depuis|desde|starting(?: on| from)?|beginning(?: on)?|ab(?: dem)?|"
+    r"(?:ever )?since|(?:no|not) (?:earlier|sooner) than|not before|effective|seit(?: dem| der)?|depuis|desde|starting(?: on| from)?|beginning(?: on)?|ab(?: dem)?|"
     r"à partir (?:de|du)|a partir (?:de|del)"
 )
 _LEADS: tuple[tuple[str, str], ...] = (
     ("since", _SINCE),
     ("from", r"from"),
     ("as of", r"as of|stand"),
-    ("by", r"by|no later than|due(?: on| by)?|bis spätestens"),
+    ("by", r"by|(?:no|not) later than|due(?: on| by)?|bis spätestens"),
     ("after", r"after|later than|nach(?: dem| der)?|après|después del?|despues del?"),
     ("until", r"until|till|up to|through|thru|bis(?: zum| zur)?|jusqu['’](?:à|au|en)?|hasta"),
     ("before", r"before|prior to|earlier than|vor(?: dem| der)?|avant|antes de|antes del"),
@@ -158,6 +158,7 @@ _LEAD_CHARS = 32
 _OPEN_AFTER = r"\s+(?:onwards?|forward|and later|or later|and after|und später|or after)"
 _FROM_ON = r"\b(?:from|von|vom)\s+(?:the\s+|dem\s+)?$"
 _ON = r"\s+(?:on|an)(?![\w-])"
+_AT_LATEST = r"\s+at the (?:very )?latest"
 _OPEN_BEFORE = r"\s+(?:and earlier|or earlier|and before|or before|und früher)"
 
 
@@ -169,7 +170,7 @@ def _led(text: str, piece: Piece, asking: Asking) -> Piece:
     start, on = compiled(_FROM_ON).search(text, low, piece.start), compiled(_ON).match(text, piece.end)
     if start and on:
         return _opened(replace(piece, start=start.start(), end=on.end()), "since", asking)
-    for source, lead in ((_OPEN_AFTER, "since"), (_OPEN_BEFORE, "until")):
+    for source, lead in ((_OPEN_AFTER, "since"), (_OPEN_BEFORE, "until"), (_AT_LATEST, "by")):
         behind = compiled(source).match(text, piece.end)
         if behind:
             return _opened(replace(piece, end=behind.end()), lead, asking)

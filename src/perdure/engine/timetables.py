@@ -125,7 +125,7 @@ DAYS = {
         -2: "vorgestern avant-hier anteayer",
         -1: "yesterday gestern ayer",
         0: "today heute hoy aujourd'hui aujourd’hui",
-        1: "tomorrow tmrw tomorow demain",
+        1: "tomorrow tmrw tmw tomorow tommorow tommorrow demain",
         2: "übermorgen après-demain",
     }.items()
     for word in words.split()

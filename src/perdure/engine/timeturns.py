@@ -283,8 +283,15 @@ RULES: tuple[Rule, ...] = (
     asked(
         "the at end beginning start middle", rf"(?:at )?(?:the )?{_EDGE} of (?:the )?past {WHOLE_UNIT}", _edge_of_last, _PART
     ),
-    asked("the at eom eoy eow eoq eod bom boy bow boq", r"(?:at )?(?:the )?(?P<short>EO[MYWQ]|(?-i:BO[MYWQ]))", _short_edge, _PART),
-    asked("the at end eod cob", r"(?:at )?(?:the )?(?:end of (?:the )?(?:business )?day|EOD|(?-i:COB))", _day_end, _PART),
+    asked(
+        "the at eom eoy eow eoq eod bom boy bow boq", r"(?:at )?(?:the )?(?P<short>EO[MYWQ]|(?-i:BO[MYWQ]))", _short_edge, _PART
+    ),
+    asked(
+        "the at end close eod cob",
+        r"(?:at )?(?:the )?(?:end of (?:the )?(?:(?:business )?day|business)|close of (?:business|play)|EOD|(?-i:COB))",
+        _day_end,
+        _PART,
+    ),
     asked("later earlier", r"(?P<side>later|earlier)", _later, "what is left of it, or over"),
     asked("all throughout around", r"(?:all of|all|throughout|around)", _same, "the whole of it", latent=True),
     asked(

@@ -91,6 +91,10 @@ def _one_window(match: re.Match[str], moment: Moment) -> Stretch | None:
     return window(moment, asked_unit(match), 1, -1)
 
 
+def _next_window(match: re.Match[str], moment: Moment) -> Stretch | None:
+    return window(moment, asked_unit(match), 1, 1)
+
+
 def _since_count(match: re.Match[str], moment: Moment) -> Stretch | None:
     found = window(moment, asked_unit(match), amount(match["n"]), -1)
     return replace(found, kind="since") if found else None
@@ -110,6 +114,8 @@ def _away(match: re.Match[str], moment: Moment, *, sign: int) -> Stretch | None:
         start = sign * timedelta(seconds=seconds)
         fine = "minute" if groups.get("minutes") or seconds % SECONDS[unit] else unit
         return real_time(moment.now, start, start + timedelta(seconds=SECONDS[fine]), "point")
+    if groups.get("more"):
+        count += 0.5
     if count != int(count):
         return _fraction_away(unit, sign * count, moment)
     if unit in ("day", "fortnight") or (unit == "week" and sign > 0):
@@ -139,7 +145,9 @@ def _now(match: re.Match[str], moment: Moment) -> Stretch:
 
 
 def _fraction_away(unit: str, count: float, moment: Moment) -> Stretch | None:
-    """`1.5 days ago`: the hour that begins then."""
+    """`1.5 days ago`: the hour that begins then; of years and a half, the month."""
+    if unit == "year" and count * 2 == int(count * 2):
+        return calendar_unit("month", moment.today, int(count * 12))
     if unit not in SECONDS:
         return None
     start = timedelta(seconds=count * SECONDS[unit])
@@ -178,6 +186,14 @@ def _name_beyond(match: re.Match[str], moment: Moment, *, sign: int) -> Stretch:
 def _to_date(match: re.Match[str], moment: Moment) -> Stretch:
     unit = {"y": "year", "m": "month", "q": "quarter", "w": "week"}[match["short"][0].lower()]
     return replace(calendar_unit(unit, moment.today, 0, moment.week_start), high=moment.now, clock=True)
+
+
+def _decades(match: re.Match[str], moment: Moment) -> Stretch | None:
+    """`the last decade` up to now, `two decades ago` that year."""
+    if match["rel"]:
+        return window(moment, "year", 10, way(match["rel"]))
+    count = amount(match["n"])
+    return calendar_unit("year", moment.today, -10 * int(count)) if count == int(count) else None
 
 
 def _so_far(match: re.Match[str], moment: Moment) -> Stretch:
@@ -224,6 +240,13 @@ RULES: tuple[Rule, ...] = (
     asked(_LEADS + "past", rf"{_WITHIN}(?:this )?past {ASKED_UNIT}", _one_window, _WINDOW),
     asked(
         _LEADS, rf"(?:in|over|during|within|from|throughout) the last {ASKED_UNIT}(?! (?:of|in|before) )", _one_window, _WINDOW
+    ),
+    asked("in over during within", rf"(?:in|over|during|within) the next {ASKED_UNIT}(?! (?:of|in) )", _next_window, _WINDOW),
+    asked(
+        f"in over during the last past next {_COUNTS}",
+        rf"(?:(?:in|over|during) )?(?:(?:the )?(?P<rel>last|past|next) decade|{COUNT} decades? ago)",
+        _decades,
+        _WINDOW,
     ),
     asked("last the", r"(?:the )?last (?P<unit>hour|minute|second)", _one_window, _WINDOW),
     asked("letzte letzten der die in", r"(?:in der |die |der )?letzten? (?P<unit>stunde|minute)", _one_window, _WINDOW),

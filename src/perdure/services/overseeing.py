@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 from perdure.domain.context import Block, visible
 from perdure.domain.errors import InvalidInput, LimitExceeded, Unavailable
 from perdure.domain.messages import Session
-from perdure.domain.models import ChatMessage, Consulted
+from perdure.domain.models import Consulted
 from perdure.domain.oversight import TARGETS, Choice, ChoiceKind, Decision, Injection, Target
 from perdure.domain.recall import Hit, Recall, RecallQuery
 from perdure.domain.scope import Scope
@@ -30,7 +30,6 @@ from perdure.engine.offering import (
     state_offer,
     values_of,
 )
-from perdure.engine.prompts import as_data, filled
 from perdure.engine.relevant import Listed, found_block, listed_block
 from perdure.engine.timeranges import TimeRange, Weekday, extract_time_range
 from perdure.ports.clock import Clock
@@ -69,19 +68,10 @@ CHOICES_KEPT_MAX = 40
 """Of what was left out, so much is told."""
 FOUND_MAX = 30
 KINDS = ("message", "memory", "todo", "digest")
-GOAL_KEPT_CHARS, GOAL_SHOWN_CHARS = 200, 4_000
-"""Of a goal, what is kept in the record, and what a model is shown to choose by."""
+GOAL_KEPT_CHARS = 200
 STABLE_SHARE = 0.5
 SHRINK = 0.8
 TRIES_MAX = 12
-RELEVANCE_SCHEMA: Mapping[str, Json] = {
-    "type": "object",
-    "properties": {
-        "relevant_keys": {"type": "array", "items": {"type": "string"}, "maxItems": OFFERED_MAX},
-        "time_range": {"type": "string"},
-    },
-    "required": ["relevant_keys"],
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,6 +236,7 @@ class Overseer:
     def _by_model(self, order: Sequence[Ranked], left_out: int, work: _Work) -> list[Choice] | None:
         """The choices of the model among the best; None if it gave none that can be used."""
         from perdure.engine.choosing import chosen_by_model
+        from perdure.engine.relevance import SCHEMA, relevance_messages
 
         best = order[:OFFERED_MAX]
         names = {one.candidate.id for one in best}
@@ -255,11 +246,10 @@ class Overseer:
             wanted = found["relevant_keys"]
             return [str(name) for name in wanted], str(found.get("time_range") or "")
 
-        # By name, and the goal last: what a user has saved stays the beginning of the prompt, which a server may keep.
-        lines = [as_data(_line(one)) for one in sorted(best, key=lambda one: one.candidate.id)]
-        lines += [as_data({"left_out": left_out + len(order) - len(best), "goal": work.asked.goal[:GOAL_SHOWN_CHARS]})]
-        prompt = filled(prompt_named("relevance"), {"data": "\n".join(lines)})
-        question = Question("relevance", (ChatMessage("user", prompt),), RELEVANCE_SCHEMA, read)
+        shown = [one.candidate for one in best]
+        left = left_out + len(order) - len(best)
+        messages = relevance_messages(prompt_named("relevance").body.strip(), shown, work.asked.goal, left_out=left)
+        question = Question("relevance", messages, SCHEMA, read)
         left_s = (work.until - self.clock.monotonic()) * MODEL_SHARE
         got: Consulted[tuple[list[str], str]] = self.consultant.ask(work.scope.owner, question, deadline_s=max(left_s, 0.01))
         work.calls, work.outcome = got.calls, got.outcome
@@ -270,8 +260,8 @@ class Overseer:
         unknown = [name for name in wanted if name not in names]
         if unknown:
             work.notes.append(f"the model named {len(unknown)} keys that there are not; they are left out")
-        if work.time_range is None and words:
-            # The model points at words; what they mean is worked out here, as for any other words.
+        if work.time_range is None and words and words.casefold() in work.asked.goal.casefold():
+            # The model points at words of the goal; what they mean is worked out here, as for any other words.
             work.time_range = extract_time_range(words, work.now, self.zone, week_start=self.week_start)
         not_offered = [
             Choice(one.candidate.kind, one.candidate.id, False, "not offered to the model", round(one.score, 4))
@@ -441,16 +431,6 @@ def _catalogue(keys: tuple[tuple[str, str], ...], series: tuple[tuple[str, str],
 
     state = [Candidate("state", key, "", preview) for key, preview in keys]
     return Catalogue([*state, *(Candidate("series", name, description) for name, description in series)], vectors)
-
-
-def _line(one: Ranked) -> dict[str, Json]:
-    candidate = one.candidate
-    line: dict[str, Json] = {"name": candidate.id, "kind": candidate.kind}
-    if candidate.description:
-        line["about"] = candidate.description[:200]
-    if candidate.preview:
-        line["begins"] = candidate.preview[:80]
-    return line
 
 
 def _told(lists: Sequence[Listed]) -> set[str]:
