@@ -167,9 +167,7 @@ def fill(engine: perdure.Engine, world: World) -> None:
     engine.process(JOBS_S)
 
 
-def ask(
-    answers: dict[str, list[Answer]], world: World, seed: int, line: str, choose: Choose, limit: int | None = None
-) -> None:
+def ask(answers: dict[str, list[Answer]], world: World, seed: int, line: str, choose: Choose, limit: int | None = None) -> None:
     prices, goals = tokens(world), random.Random(seed).sample(world["goals"], len(world["goals"]))
     for goal in goals[:limit]:
         started = time.perf_counter()

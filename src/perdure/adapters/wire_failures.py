@@ -22,7 +22,7 @@ BUSY = {408, 425, 429, 500, 502, 503, 504}
 MAY_BE_LENGTH = {400, 413, 422}
 PARAMS = ("max_tokens", "temperature", "response_format")
 """Of a chat request, what servers may not take."""
-REASONS = ("content_filter", "content_policy_violation", "context_length_exceeded")
+REASONS = ("content_filter", "content_policy_violation", "context_length_exceeded", "exceed_context_size_error")
 REMEDY = {
     401: "it wants another API key",
     403: "it wants another API key",

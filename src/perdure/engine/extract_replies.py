@@ -59,14 +59,21 @@ def _listed(value: Json) -> list[Mapping[str, Any]]:
 
 
 def _evidence(one: Mapping[str, Any], request: ExtractionRequest) -> tuple[Evidence, ...]:
+    """Where the quoted words stand: in the message of that number, or in the only other one of the user's that has them.
+
+    Small models quote well and count badly.
+    """
     number, quote = one.get("n"), one.get("quote")
-    if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= len(request.messages):
+    if not isinstance(quote, str) or not quote.strip():
         return ()
-    message: Message = request.messages[number - 1]
-    if not isinstance(quote, str) or not quote.strip() or message.role != "user":
+    said = [message for message in request.messages if message.role == "user" and quote in message.content]
+    is_number = isinstance(number, int) and not isinstance(number, bool) and 1 <= number <= len(request.messages)
+    numbered = request.messages[number - 1] if is_number and number is not None else None
+    if numbered not in said and len(said) != 1:
         return ()
+    message: Message = numbered if numbered is not None and numbered in said else said[0]
     start = message.content.find(quote)
-    return () if start < 0 else (Evidence(message.id, start, start + len(quote), message.at),)
+    return (Evidence(message.id, start, start + len(quote), message.at),)
 
 
 def _proposal(one: Mapping[str, Any], request: ExtractionRequest) -> Proposal | None:

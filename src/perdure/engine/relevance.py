@@ -18,10 +18,11 @@ SCHEMA_KEYS_MAX = 30
 SCHEMA: dict[str, Json] = {
     "type": "object",
     "properties": {
-        "relevant_keys": {"type": "array", "items": {"type": "string", "maxLength": 300}, "maxItems": SCHEMA_KEYS_MAX},
-        "time_range": {"type": "string", "maxLength": 100},
+        "relevant_keys": {"type": "array", "items": {"type": "string"}, "maxItems": SCHEMA_KEYS_MAX},
+        "time_range": {"type": "string"},
     },
-    "required": ["relevant_keys"],
+    "required": ["relevant_keys", "time_range"],
+    "additionalProperties": False,
 }
 _SHOWN = (
     Candidate("state", "book_wishes", "", '["Dune"]'),

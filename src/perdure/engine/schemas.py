@@ -12,7 +12,9 @@ from perdure.domain.text import Json
 Schema = Mapping[str, Json]
 
 TEXT: Final[Schema] = {"type": "string"}
-TEXTS: Final[Schema] = {"type": "array", "items": {"type": "string"}}
+ENTRIES_MAX, PROPOSALS_MAX, TODOS_MAX, ENTITIES_MAX = 20, 20, 8, 10
+"""A small model that is told no end repeats itself until it is cut off."""
+TEXTS: Final[Schema] = {"type": "array", "items": {"type": "string"}, "maxItems": ENTRIES_MAX}
 
 
 def an_object(**properties: Json) -> Schema:
@@ -30,13 +32,14 @@ SPINE: Final = an_object(**dict.fromkeys(SPINE_SECTIONS, TEXTS))
 EXTRACTION: Final = an_object(
     proposals={
         "type": "array",
+        "maxItems": PROPOSALS_MAX,
         "items": an_object(
             n={"type": "integer"},
             quote=TEXT,
             type=one_of(*MEMORY_TYPES),
             fact_type=one_of(*FACT_TYPES),
             content=TEXT,
-            entities={"type": "array", "items": an_object(type=one_of(*ENTITY_TYPES), label=TEXT)},
+            entities={"type": "array", "maxItems": ENTITIES_MAX, "items": an_object(type=one_of(*ENTITY_TYPES), label=TEXT)},
             attribute={"type": ["string", "null"]},
             value={"type": ["string", "null"]},
             ended={"type": "boolean"},
@@ -46,6 +49,7 @@ EXTRACTION: Final = an_object(
     },
     todos={
         "type": "array",
+        "maxItems": TODOS_MAX,
         "items": an_object(n={"type": "integer"}, quote=TEXT, kind=one_of(*TODO_KINDS), content=TEXT, done={"type": "boolean"}),
     },
 )

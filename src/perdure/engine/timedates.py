@@ -113,8 +113,30 @@ def _numeric(match: re.Match[str], moment: Moment) -> Stretch | None:
     if one > 12 or (match["sep"] == "." and two <= 12):
         one, two = two, one
     elif two <= 12 and one != two:
-        return None
+        order = _order_beside(match)
+        if order is None:
+            return None
+        one, two = (two, one) if order else (one, two)
     return _in_year(lambda year: days_from(date(year, one, two)), match, moment, one, two)
+
+
+def _order_beside(match: re.Match[str]) -> bool | None:
+    """Whether the day comes first, as another date close by, written alike, makes certain."""
+    text, start = match.string, max(0, match.start() - _NEAR_CHARS)
+    for other in compiled(_OTHER_DATE).finditer(text, start, match.end() + _NEAR_CHARS):
+        if other["sep"] == match["sep"] and (int(other["a"]) > 12) != (int(other["b"]) > 12):
+            return int(other["a"]) > 12
+    return None
+
+
+def _iso_week(match: re.Match[str], moment: Moment) -> Stretch | None:
+    """`week 46 of 2024`, `2024-W46`: the week of that number in the calendar (ISO 8601)."""
+    number = int(match["week"])
+    year = int(match["year"]) if match["year"] else moment.today.year
+    this = date.fromisocalendar(year, number, 1)
+    if not match["year"] and (this > moment.today if moment.tense < 0 else this + timedelta(days=7) <= moment.today):
+        this = date.fromisocalendar(year + (-1 if moment.tense < 0 else 1), number, 1)
+    return days_from(this, 7)
 
 
 def _year_first(match: re.Match[str], _: Moment) -> Stretch:
@@ -271,13 +293,17 @@ _DATE = "that day"
 _STRETCH = "from the first to the end of the last"
 _MONTH_SAYS = "the whole month"
 _YEAR_SAYS = "the whole year"
+_WEEK_SAYS = "the week of that number"
+_WEEK_NUMBER = r"(?:week|cw|kw)(?: no\.?| number)? ?(?P<week>\d\d?)"
 _QUARTER_SAYS = "the whole quarter"
 _SEASON_SAYS = "three whole months"
 _WEEKEND_SAYS = "Saturday and Sunday"
 _WEEKDAY_SAYS = "a weekday alone is the last one, or the next one if the words look ahead"
 _ANY_SEASON = rf"(?P<season>{any_of(SEASONS)})"
 _ANY_YEAR = r"(?P<year>(?:19|20)\d\d|['’]\d\d)"
-_SLASHED = r"(?<![\d./-])(?P<a>\d{1,2})(?P<sep>[./-])(?P<b>\d{1,2})(?P=sep)(?P<year>(?:19|20)\d\d|\d\d)(?![./-]?\d)"
+_NEAR_CHARS = 48
+_OTHER_DATE = r"(?<!\d)(?P<a>\d{1,2})(?P<sep>[./-])(?P<b>\d{1,2})(?P=sep)(?:\d{4}|\d\d)(?!\d)"
+_SLASHED = r"(?<![\d./])(?<!\D-)(?P<a>\d{1,2})(?P<sep>[./-])(?P<b>\d{1,2})(?P=sep)(?P<year>(?:19|20)\d\d|\d\d)(?![./]?\d|-\d(?!\d?[./]))"
 _SHORT_SLASHED = r"(?<![\d./-])(?P<a>\d{1,2})\s?(?P<sep>[/-])\s?(?P<b>\d{1,2})(?![./-]?\d)"
 _NO_DAY = (
     r"(?!\s+(?:floor|place|row|page|try|attempt|level|day|street|avenue|st\b|ave|birthday|anniversary|time|of\b|grade|version))"
@@ -356,7 +382,16 @@ RULES: tuple[Rule, ...] = (
         _years,
         _STRETCH,
     ),
-    asked("#", rf"{YEAR}\s?(?:-|–|to|bis)\s?{_YEAR_2}", _years, _STRETCH, latent=True),
+    asked("week calendar iso cw kw", rf"(?:(?:calendar|iso) )?{_WEEK_NUMBER},? (?:of |in )?{YEAR}", _iso_week, _WEEK_SAYS),
+    asked(
+        "week calendar iso cw kw",
+        rf"(?:(?:calendar|iso) )?{_WEEK_NUMBER}(?P<year>)",
+        _iso_week,
+        _WEEK_SAYS,
+        latent=True,
+    ),
+    asked("#", rf"{YEAR}-?W(?P<week>\d\d)", _iso_week, _WEEK_SAYS),
+    asked("#", rf"{YEAR}\s?(?:-|–|/|to|through|until|till|bis)\s?{_YEAR_2}", _years, _STRETCH, latent=True),
     asked("on", rf"on (?:the )?(?P<dom>\d{{1,2}})(?:st|nd|rd|th){_NO_DAY}", _day_of_month, _DATE),
     asked("am vom dem den", rf"(?:am|vom|dem|den) (?P<dom>\d{{1,2}})\.(?!\d){_REST}", _day_of_month, _DATE, tail=""),
     asked("le", rf"le (?P<dom>\d{{1,2}})(?:er)?{_CLOSES}", _day_of_month, _DATE),
@@ -412,6 +447,7 @@ RULES: tuple[Rule, ...] = (
         rf"(?:,? (?:of |de |del |in )?{YEAR})?(?! (?:of|mile|pound|inch|cup))",
         _quarter,
         _QUARTER_SAYS,
+        tail=r"(?!\w|-(?!q[1-4]\b)[^\W\d_])",
     ),
     asked("t1 t2 t3 t4", rf"t(?P<q>[1-4])(?P<ord>) {YEAR}", _quarter, _QUARTER_SAYS),
     asked("#", r"(?P<year>(?:(?:19|20)\d\d[ -]?)|\d\d)q(?P<q>[1-4])(?P<ord>)", _quarter, _QUARTER_SAYS),

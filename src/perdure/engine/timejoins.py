@@ -19,7 +19,7 @@ _GLUE = (
     r"von|for|the|during|by)\s*(?:the|about|around|el|la)?)?\s*,?\s*"
 )
 _TO = (
-    r"\s*(?:-|–|—|to|until|till|untill|through|thru|bis(?: zum| zur)?|à|au|al|a|hasta|jusqu['’](?:à|au)|but before)"
+    r"\s*(?:-|–|—|/|\.\.+|to|until|till|untill|through|thru|bis(?: zum| zur)?|à|au|al|a|hasta|jusqu['’](?:à|au)|(?:but|and) (?:before|until))"
     r"\s*(?:the |dem |den |le |el |las |la )?\s*"
 )
 _AND = r"\s*,?\s*(?:and|und|et|y)\s+(?:the |dem |den |le |el |las |la )?"
@@ -29,9 +29,7 @@ _FROM = (
     r"den\s+|le\s+|el\s+|las\s+|la\s+)?$"
 )
 _CLOSEST = rf"(?:the )?(?:{ORDINAL} )?(?:closest|nearest) $"
-_SIDE = (
-    r"\s*,?\s*(?:(?P<after>after|since|from|later than|nach|ab|après|después de)|before|until|till|bis|vor|avant|antes de)\s+"
-)
+_SIDE = r"\s*,?\s*(?:(?P<after>after|since|from|later than|nach|ab|après|después de)|before|until|till|no later than|not later than|bis|vor|avant|antes de)\s+"
 _LASTS = rf"\s+(?:for|lang|pendant|durante) {COUNT}{GAP}{ASKED_UNIT}(?![\w-])"
 
 
@@ -227,6 +225,8 @@ def _range_lead(text: str, one: Piece, two: Piece, *, loose: bool) -> int | None
 
 
 def _between(one: Stretch, two: Stretch) -> Stretch | None:
+    if one.loose and two.elapsed:
+        return None  # `5 to 10 minutes ago` is no hour
     low, high = one.low, two.high
     if two.clock and two.grain in ("hour", "minute", "second"):
         high = two.low  # `to 5` ends where five o'clock begins

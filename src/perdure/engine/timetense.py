@@ -15,7 +15,7 @@ _AHEAD = (
 )
 _BEHIND = (
     r"\b(?:was|were|did|didn['’]t|had|went|got|came|saw|met|made|took|bought|left|said|told|sent|gave|began|started|used to|"
-    r"ago|yesterday|since|been|last|past|[a-z]{2,}ed|war|waren|hatte\w*|gestern|letzte\w*|seit|étais|était|depuis|hier|fui|fue|"
+    r"ago|yesterday|(?:until|till|to|and|through) now|since|been|last|past|[a-z]{2,}ed|war|waren|hatte\w*|gestern|letzte\w*|seit|étais|était|depuis|hier|fui|fue|"
     r"estaba|desde|ayer)\b"
 )
 AROUND_CHARS = 120

@@ -138,10 +138,40 @@ def _away_from_day(match: re.Match[str], moment: Moment) -> Stretch | None:
 
 def _now(match: re.Match[str], moment: Moment) -> Stretch:
     """`right now` is this minute, `from now on` what comes, `until now` what was."""
-    minute = real_time(moment.now, timedelta(), timedelta(minutes=1), "point")
-    if match["on"]:
+    minute = replace(real_time(moment.now, timedelta(), timedelta(minutes=1), "point"), grain="minute")
+    groups = match.groupdict()
+    if groups.get("on"):
         return replace(minute, kind="since")
-    return Stretch(datetime.min, moment.now, "until", clock=True) if match["to"] else minute
+    return Stretch(datetime.min, moment.now, "until", clock=True) if groups.get("to") else minute
+
+
+def _both_away(match: re.Match[str], moment: Moment) -> Stretch | None:
+    """`a year and two months ago`, `in 1 day and 3 hours`: what the smaller unit names."""
+    sign = -1 if (match["ago"] or "").lower() in ("ago", "back") else 1
+    big, small = (ASKED_UNITS[match[unit].lower()] for unit in ("unit", "unit2"))
+    counts = amount(match["n"]), amount(match["n2"])
+    if any(count != int(count) for count in counts) or (not match["ago"] and (not match["lead"] or moment.cue < 0)):
+        return None
+    if big in SECONDS and small in SECONDS:
+        seconds = sum(count * SECONDS[unit] for count, unit in zip(counts, (big, small), strict=True))
+        if small in ("day", "week"):
+            return days_from(moment.today + sign * timedelta(seconds=seconds))
+        start = sign * timedelta(seconds=seconds)
+        return real_time(moment.now, start, start + timedelta(seconds=SECONDS[small]), "point")
+    day = stepped(moment.today, big, sign * int(counts[0])) if big not in ("second", "minute", "hour") else None
+    return calendar_unit(small, day, sign * int(counts[1])) if day and small in ("day", "month") else None
+
+
+def _apart(match: re.Match[str], moment: Moment) -> Stretch | None:
+    """`5 to 10 minutes ago`, `two or three days ago`: from the one to the other."""
+    unit, counts = asked_unit(match), sorted((amount(match["n"]), amount(match["n2"])))
+    if any(count != int(count) for count in counts):
+        return None
+    if unit in ("second", "minute", "hour"):
+        near, far = (timedelta(seconds=count * SECONDS[unit]) for count in counts)
+        return real_time(moment.now, -far, -near) if near < far else None
+    last, first = (calendar_unit(unit, moment.today, -int(count), moment.week_start) for count in counts)
+    return Stretch(first.low, last.high, "span")
 
 
 def _fraction_away(unit: str, count: float, moment: Moment) -> Stretch | None:
@@ -223,9 +253,10 @@ _WITHIN = (
     r"(?:(?:in|over|during|within|for|from|throughout|während|innerhalb|über|binnen|aus|au cours|durant|pendant|dans|sur|en|"
     r"durante) )?(?:des )?(?:(?:the|these|those|den|der|die|dem|das|les|ces|la|le|los|las|el|estos|estas) )?"
 )
-_ABOUT = r"(?:(?:about|around|roughly|some|nearly|almost|etwa|ungefähr|environ|unos|unas) )?"
-_COUNTS = "# half few couple paar about around roughly some nearly almost " + " ".join(NUMBERS)
+_ABOUT = r"(?:(?:about|around|approximately|exactly|precisely|roughly|some|nearly|almost|etwa|ungefähr|environ|unos|unas) )?"
+_COUNTS = "# half few couple paar about around approximately exactly precisely roughly some nearly almost " + " ".join(NUMBERS)
 _MORE = r"(?: and (?P<more>a half)|,? (?:and )?(?P<minutes>\d{1,2}) min(?:ute)?s?)?"
+_COUNT_2, _UNIT_2 = COUNT.replace("?P<n>", "?P<n2>"), ASKED_UNIT.replace("?P<unit>", "?P<unit2>")
 _NAMES = any_of(MONTHS.keys() | WEEKDAYS.keys() | {"week-?end"})
 
 RULES: tuple[Rule, ...] = (
@@ -256,12 +287,26 @@ RULES: tuple[Rule, ...] = (
     asked(_COUNTS, rf"{COUNT} {ASKED_UNIT} ago (?P<day>today|yesterday|tomorrow)", _away_from_day, "counted from that day"),
     asked(
         "now right just from until till up at immediately asap as",
-        r"(?P<on>from (?:right )?now on(?:wards?)?|asap|as soon as possible)|(?P<to>(?:until|till|up to|up until) now)|"
+        r"(?P<on>from (?:right )?now on(?:wards?)?|asap|as soon as possible)|\A(?P<to>(?:until|till|up to|up until) now)|"
         r"(?:right |just )?now|at (?:the|this)(?: very)? moment|at present|immediately",
         _now,
         "now",
         latent=True,
     ),
+    asked(
+        "now",
+        r"(?:(?<=until )|(?<=till )|(?<=to )|(?<=and )|(?<=through ))now(?! that)",
+        _now,
+        "now",
+        weak=True,
+    ),
+    asked(
+        f"in {_COUNTS}",
+        rf"(?P<lead>in )?{COUNT}{GAP}{ASKED_UNIT}(?: and |, and |, | ){_COUNT_2}{GAP}{_UNIT_2}(?: (?P<ago>ago|back|from now))?",
+        _both_away,
+        _COUNTED,
+    ),
+    asked(_COUNTS, rf"{_ABOUT}{COUNT}(?: to | or |-| - ){_COUNT_2}{GAP}{ASKED_UNIT} ago", _apart, "a window between the two"),
     asked("vor il hace", rf"(?:vor|il y a|hace) {_ABOUT}{COUNT} {ASKED_UNIT}", partial(_away, sign=-1), _COUNTED),
     asked(
         "in dans en dentro",

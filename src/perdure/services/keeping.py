@@ -42,6 +42,7 @@ STORAGE_SCHEMA: dict[str, Json] = {
     "type": "object",
     "properties": {"save": {"type": "boolean"}, "key": {"type": "string"}, "reason": {"type": "string"}},
     "required": ["save", "key", "reason"],
+    "additionalProperties": False,
 }
 
 
