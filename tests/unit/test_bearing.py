@@ -125,6 +125,7 @@ def test_a_key_that_a_model_names_is_made_of_words(name: str) -> None:
         ("save it as team-list", "team_list"),
         ("please keep the list for later", "thing"),
         ("don't forget to save my shoe size", "shoe_size"),
+        ("Don't tell Bob, but remember the gift list", "gift"),
     ],
 )
 def test_a_goal_that_asks_to_keep_names_the_key(goal: str, key: str) -> None:
@@ -137,7 +138,8 @@ def test_a_goal_that_asks_to_keep_names_the_key(goal: str, key: str) -> None:
     [
         "Never store my health data", "Do not remember my location", "Don't save this, just show me", "Find a store near me",
         "Keep it short: weather?", "How do I save money on flights?", "what is the keep-alive policy", "bitte nicht speichern",
-        "Do you remember where we met?",
+        "Do you remember where we met?", "Save nothing", "stop saving my location", "Ne retiens pas ça",
+        "remember that I hate mondays",
     ],
 )  # fmt: skip
 def test_a_goal_that_says_not_to_keep_or_means_something_else_keeps_nothing(goal: str) -> None:
@@ -162,7 +164,8 @@ def test_secrets_are_seen_wherever_they_stand(result: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "result", [{"password": ""}, {"token_count": 12}, {"passenger": "Ana"}, {"pins": ["a"]}, {"token": "EUR"}]
+    "result",
+    [{"password": ""}, {"token_count": 12}, {"passenger": "Ana"}, {"pins": ["a"]}, {"token": "EUR"}, {"pin": "Central Park"}],
 )
 def test_what_only_sounds_like_a_secret_passes(result: object) -> None:
     assert secret_in(plain(result)) is None
@@ -183,6 +186,14 @@ def test_what_only_sounds_like_a_secret_passes(result: object) -> None:
 def test_the_time_of_an_entry_is_when_it_happened(rows: list[object], time_field: str | None) -> None:
     found = as_series("get_things", plain(rows))
     assert (None if found is None else found.time_field) == time_field
+
+
+@pytest.mark.parametrize(
+    "text", ["a" * 1_000_000, "1 " * 500_000, "a:" * 300_000, "eyJ" * 300_000, "sk-" * 300_000, "://" * 300_000]
+)
+def test_the_search_for_secrets_takes_one_look_at_each_character(text: str) -> None:
+    """A result in base64 is one long run of letters. Were this quadratic, the test would not end."""
+    secret_in(text)
 
 
 def test_a_single_search_is_not_kept() -> None:

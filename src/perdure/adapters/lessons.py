@@ -69,6 +69,14 @@ class LessonFolders:
                     _put_note(path, {**note, "stamp": stamp, "settled": _is_settled(path)})
         return True
 
+    def is_anothers(self, book: Book, rows: str) -> bool:
+        """Whether a user's text was left by another store, or before that user was forgotten here."""
+        path = self._path(book)
+        if path is None or book.owner == shared_owner(book.owner.space):
+            return False
+        left = str(_note(path).get("rows", ""))
+        return bool(left) and left.partition("/")[0] != rows.partition("/")[0]
+
     def edit(self, book: Book, change: Change[T], *, rows: Callable[[], str]) -> T:
         path = self._path(book)
         if path is None:

@@ -50,7 +50,7 @@ _LASTING = frozenset(
 )  # fmt: skip
 """Words in the name of a tool that say that its result holds for longer than one question."""
 _ORDERED = (
-    r"(?:^|[.,;:!?]\s*|\b(?:and|then|please|also|to|und|dann|bitte|et|puis|y|luego)\s+"
+    r"(?:^|[.,;:!?]\s*|\b(?:and|but|then|please|also|to|und|aber|dann|bitte|et|mais|puis|y|pero|luego)\s+"
     r"|\b(?:can|could|would|will) you (?:please )?)"
 )
 """Where an order stands: at the beginning, or after a word that joins orders. `How do I save money` is none."""
@@ -69,10 +69,10 @@ _SAVE = re.compile(
     re.IGNORECASE,
 )
 _KEEP_NOT = re.compile(
-    r"\b(?:don['’]?t|do not|never|not|without|nicht|kein\w*|ne|pas|no|sin)\b"
-    r"(?:(?!forget|vergiss|vergess|oubli|olvid)[^.!?;]){0,30}?"
-    r"\b(?:sav(?:e|ing)|remember(?:ing)?|stor(?:e|ing)|keep(?:ing)?|memori[sz]\w*|merk\w*|speicher\w*|enregistr\w*|guard\w*"
-    r"|recuerd\w*)\b",
+    r"\b(?:don['’]?t|do not|never|not|without|stop|avoid|nicht|kein\w*|ne|pas|no|sin)\b"
+    r"(?:(?!forget|vergiss|vergess|oubli|olvid|\bbut\b|\baber\b|\bmais\b|\bpero\b)[^.!?;,]){0,30}?"
+    r"\b(?:sav(?:e|ing)|remember(?:ing)?|stor(?:e|ing)|keep(?:ing)?|memori[sz]\w*|merk\w*|speicher\w*|enregistr\w*|retien\w*|guard\w*"
+    r"|recuerd\w*)\b|\b(?:save|store|keep|remember) (?:nothing|none)\b",
     re.IGNORECASE,
 )
 _NAMED_ID = re.compile(r"(?:.*[_-])?(?:id|uuid|guid|key|number|no|hash|slug)", re.IGNORECASE)
@@ -84,14 +84,16 @@ _CAMEL_TIME = re.compile(r".*[a-z0-9](?:At|Date|Time|Timestamp|On)")
 _BEST_TIMES = ("timestamp", "created_at", "start_time", "start_date", "started_at", "time", "datetime", "date", "at", "ts")
 _WORST_TIMES = re.compile(r"birth|updated|modified|expir|deleted|due|until", re.IGNORECASE)
 _SECRET_NAMES = re.compile(
-    r"(?:^|[_.\s-])(?:pass|password|passwd|passwort|passphrase|pwd|pin|cvv|cvc|secret|secrets|api[_-]?key|apikey|access[_-]?token"
+    r"(?:^|[_.\s-])(?:pass|password|passwd|passwort|passphrase|pwd|secret|secrets|api[_-]?key|apikey|access[_-]?token"
     r"|refresh[_-]?token|auth[_-]?token|bearer|private[_-]?key|client[_-]?secret|authorization|credentials?|session[_-]?token"
     r"|session[_-]?key|cookie)(?:$|[_.\s-])",
     re.IGNORECASE,
 )
 _TOKEN_NAME = re.compile(r"(?:^|[_.-])token$", re.IGNORECASE)
 _OPAQUE = re.compile(r"[A-Za-z0-9+/_=.-]{16,}")
-_LOGIN_IN_URL = re.compile(r"\w+://[^/\s:@]+:[^@\s/]+@")
+_CODE_NAME = re.compile(r"(?:^|[_.-])(?:pin|cvv|cvc)$", re.IGNORECASE)
+# Bounded and anchored: on a long run of letters it must not begin anew at each of them.
+_LOGIN_IN_URL = re.compile(r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{1,20}://[^/\s:@]{1,200}:[^@\s/]{1,200}@")
 _FILLER = frozenset(
     [
         "the", "a", "an", "my", "our", "this", "that", "these", "those", "it", "them", "all", "result", "results", "list", "of",
@@ -195,6 +197,8 @@ def _is_secret_field(name: str, inner: Json) -> bool:
         return True
     if _SECRET_NAMES.search(spelt):
         return inner is not None and inner is not False and inner != "" and inner != [] and inner != {}
+    if _CODE_NAME.search(spelt):
+        return str(inner).strip().isdigit()
     return bool(_TOKEN_NAME.search(spelt)) and isinstance(inner, str) and _OPAQUE.fullmatch(inner) is not None
 
 

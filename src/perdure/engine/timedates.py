@@ -303,7 +303,10 @@ _ANY_SEASON = rf"(?P<season>{any_of(SEASONS)})"
 _ANY_YEAR = r"(?P<year>(?:19|20)\d\d|['’]\d\d)"
 _NEAR_CHARS = 48
 _OTHER_DATE = r"(?<!\d)(?P<a>\d{1,2})(?P<sep>[./-])(?P<b>\d{1,2})(?P=sep)(?:\d{4}|\d\d)(?!\d)"
-_SLASHED = r"(?<![\d./])(?<!\D-)(?P<a>\d{1,2})(?P<sep>[./-])(?P<b>\d{1,2})(?P=sep)(?P<year>(?:19|20)\d\d|\d\d)(?![./]?\d|-\d(?!\d?[./]))"
+_SLASHED = (
+    r"(?<![\d./])(?<!\D-)(?P<a>\d{1,2})(?P<sep>[./-])(?P<b>\d{1,2})(?P=sep)(?P<year>(?:19|20)\d\d|\d\d)"
+    r"(?![./]?\d|-\d(?!\d?[./]))"
+)
 _SHORT_SLASHED = r"(?<![\d./-])(?P<a>\d{1,2})\s?(?P<sep>[/-])\s?(?P<b>\d{1,2})(?![./-]?\d)"
 _NO_DAY = (
     r"(?!\s+(?:floor|place|row|page|try|attempt|level|day|street|avenue|st\b|ave|birthday|anniversary|time|of\b|grade|version))"

@@ -153,11 +153,15 @@ def _kings_day(year: int) -> date:
     return day - timedelta(days=1) if day.weekday() == SUN else day
 
 
+_RAMADAN = "(?:month of )?(?:ramadan|ramadhan|ramazan)"
+_LAST_FRIDAY = "jamat[- ]ul[- ]vida|jumu['’]?at[- ]?ul[- ](?:wida|vida)['’]?a?h?|jumatul[- ](?:wida|vida)"
+
+
 def _lunar() -> list[tuple[str, Feast, Days]]:
     return [
         *((names, partial(moons.islamic_day, month=month, day=day), 1) for names, month, day in ISLAMIC),
-        ("ramadan|ramadhan|ramazan", partial(moons.islamic_day, month=9, day=1), partial(moons.islamic_month_days, month=9)),
-        ("jamat[- ]ul[- ]vida|jumu['’]?at[- ]?ul[- ](?:wida|vida)['’]?a?h?", moons.last_friday_of_ramadan, 1),
+        (_RAMADAN, partial(moons.islamic_day, month=9, day=1), partial(moons.islamic_month_days, month=9)),
+        (_LAST_FRIDAY, moons.last_friday_of_ramadan, 1),
         *(
             (names, partial(moons.hindu, month=month, tithi=tithi, at=at, days=days), 9 if "navaratri" in names else 1)
             for names, month, tithi, at, days in HINDU
@@ -195,6 +199,17 @@ def _advent(year: int) -> date:
 
 def _labor_day(year: int) -> date:
     return nth(year, month=9, weekday=MON, place=1)
+
+
+def _sure() -> dict[str, Callable[[int], bool]]:
+    """For feasts that are announced by sight, in which years their day is certain."""
+    ramadan = partial(moons.islamic_day_sure, month=9, day=1, whole=True)
+    return {
+        **{names: partial(moons.islamic_day_sure, month=month, day=day) for names, month, day in ISLAMIC},
+        **{names: partial(moons.hindu_sure, month=month, tithi=tithi, at=at) for names, month, tithi, at, _ in HINDU},
+        _RAMADAN: ramadan,
+        _LAST_FRIDAY: ramadan,
+    }
 
 
 _HOURS_OF_IT: dict[str, Hours] = {"earth hour": (20.5, 21.5)}
@@ -253,12 +268,22 @@ def _long_weekend(day: date) -> Stretch:
 _ABROAD = r"\b(?!american|christian)[a-z]+(?:[iu]an|ish|ese|ican|utch|reek|rench|wiss|erman) $"
 
 
-def _feast(match: re.Match[str], moment: Moment, *, feast: Feast, days: Days, hours: Hours | None = None) -> Stretch | None:
+def _feast(
+    match: re.Match[str],
+    moment: Moment,
+    *,
+    feast: Feast,
+    days: Days,
+    hours: Hours | None = None,
+    sure: Callable[[int], bool] | None = None,
+) -> Stretch | None:
     groups = match.groupdict()
     if compiled(_ABROAD).search(match.string, max(0, match.start() - 16), match.start()):
         return None
 
     def make(year: int) -> Stretch:
+        if sure and not sure(year):
+            raise ValueError("reckonings differ in that year")
         first = feast(year)
         if groups.get("weekend"):
             return _long_weekend(first)
@@ -337,7 +362,7 @@ def rules() -> tuple[Rule, ...]:
         asked(
             _starts(names),
             rf"(?:{names})(?:(?P<weekend> weekend)|(?P<week> week))?{_IN_YEAR}{_NOT_OF_IT}",
-            partial(_feast, feast=feast, days=days, hours=_HOURS_OF_IT.get(names)),
+            partial(_feast, feast=feast, days=days, hours=_HOURS_OF_IT.get(names), sure=_sure().get(names)),
             "a holiday, from the evening before" if names in _FROM_EVENING else "a holiday",
             latent=names in UNSURE,
         )

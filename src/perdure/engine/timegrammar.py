@@ -44,7 +44,8 @@ NAME_TAIL = rf"(?!\w|-(?!(?:{any_of(WEEKDAYS.keys() | MONTHS.keys())})\b)[^\W\d_
 
 _SMALL = any_of(word for word, number in NUMBERS.items() if number < 10)
 COUNT = (
-    r"(?P<n>\d{1,3}\.\d|\d{1,4}(?! and an? half| 1/2)|(?:1/2|3/4|1/4)(?: of)?(?: an)?|(?:a )?(?:three[- ])?quarters? of an?|half an?|(?:a )?half|"
+    r"(?P<n>\d{1,3}\.\d|\d{1,4}(?! and an? half| 1/2)|(?:1/2|3/4|1/4)(?: of)?(?: an)?|(?:a )?(?:three[- ])?quarters? of an?|"
+    r"half an?|(?:a )?half|"
     r"eine[rms]? halben?|media|a pair of|(?:a )?couple(?: of)?|(?:a )?few|(?:ein )?paar|quelques|(?:un|algun)[oa]s|"
     rf"(?:twenty|thirty|forty|fifty)[ -]{_SMALL}|(?:\d{{1,2}}|{_SMALL}|ten) and an? half|\d{{1,2}} 1/2|{any_of(NUMBERS)})"
 )

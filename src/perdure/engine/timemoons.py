@@ -183,12 +183,38 @@ def islamic(number: int) -> date:
     day = local.date()
     if day.year < _ANNOUNCED[0]:
         return day + timedelta(days=1 if local.hour < 18 else 2)
+    return _after_moonset(moon, 0)
+
+
+def _after_moonset(moon: float, slack: float) -> date:
+    """The day after the evening in Mecca on which the moon is past the sun and sets after it, both by so much."""
+    day = _on_clock(moon, 3).date()
     for _ in range(3):
         sunset = _sunset(day)
         day += timedelta(days=1)
-        if sunset > moon and _moon_height(sunset) > _MOONSET:
+        if sunset > moon + slack / 24 and _moon_height(sunset) > _MOONSET + slack:
             return day
     return day
+
+
+_CHECKED = range(2010, 2026)
+_NEAR_YEARS = range(1999, 2031)
+_SLACK, _FAR_SLACK = 0.75, 2.5
+"""Hours of the moon's age, and degrees of its height: closer than that, other reckonings give another day."""
+
+
+@lru_cache(_YEARS_KEPT * 12)
+def islamic_sure(number: int) -> bool:
+    """Whether all reckonings in use then begin that month on the same day."""
+    moon = new_moon(number)
+    year = _on_clock(moon, 0).year
+    if year in _CHECKED:
+        return True
+    slack = _SLACK if year in _NEAR_YEARS else _FAR_SLACK
+    close = {_after_moonset(moon, slack), _after_moonset(moon, -slack)}
+    if year < _ANNOUNCED[1]:
+        close |= {_on_clock(moon, 0).date() + timedelta(days=1), islamic(number)}
+    return len(close) == 1
 
 
 _SUNSET, _MOONSET = -0.833, 0.125
@@ -235,6 +261,12 @@ def islamic_day(year: int, *, month: int, day: int) -> date:
     numbers = (number for number in range(first, first + 15) if (number - _RAMADAN_2017 + 8) % 12 + 1 == month)
     days = (islamic(number) + timedelta(days=day - 1) for number in numbers)
     return next(found for found in days if found.year == year)
+
+
+def islamic_day_sure(year: int, *, month: int, day: int, whole: bool = False) -> bool:
+    """Whether that day is certain; with `whole`, the end of its month too."""
+    number = _number_near(islamic_day(year, month=month, day=day) - timedelta(days=day - 1))
+    return islamic_sure(number) and (not whole or islamic_sure(number + 1))
 
 
 def islamic_month_days(year: int, *, month: int) -> int:
@@ -326,8 +358,15 @@ def _hindu_months(year: int) -> dict[str, int]:
     return found
 
 
-@lru_cache(_YEARS_KEPT)
-def hindu(year: int, *, month: str, tithi: int, at: str, days: int = 0) -> date:
+def hindu_sure(year: int, *, month: str, tithi: int, at: str) -> bool:
+    """Whether an hour more or less makes no difference, which it does where lands and schools differ."""
+    if year in _CHECKED:
+        return True
+    return len({hindu(year, month=month, tithi=tithi, at=at, shift=shift) for shift in (-_SLACK, 0, _SLACK)}) == 1
+
+
+@lru_cache(_YEARS_KEPT * 3)
+def hindu(year: int, *, month: str, tithi: int, at: str, days: int = 0, shift: float = 0) -> date:
     """The day in India on which that thirtieth of the month, 1 to 30 from the new moon, prevails at that time of day."""
     start = new_moon(_hindu_months(year)[month])
     begins, ends = (
@@ -337,7 +376,7 @@ def hindu(year: int, *, month: str, tithi: int, at: str, days: int = 0) -> date:
     held = [
         day.date()
         for day in (first + timedelta(days=one) for one in range(3))
-        if begins <= day + timedelta(hours=_HOURS[at]) < ends
+        if begins <= day + timedelta(hours=_HOURS[at] + shift) < ends
     ]
     return (held[-1 if at in _LATER else 0] if held else begins.date()) + timedelta(days=days)
 

@@ -111,7 +111,7 @@ def _read(rule: Rule, match: re.Match[str], asking: Asking, depth: int, since: i
     try:
         what = rule.resolve(match, moment)
         if isinstance(what, Stretch):
-            if _is_name(match):
+            if _is_name(match) or (depth == 0 and _is_feast_year(match)):
                 return None
             return Piece(match.start(), match.end(), what, rule.says, weak=rule.weak)
         if what is None or depth >= TURNS_MAX:
@@ -131,17 +131,34 @@ _BARE_NAME = rf"(?:(?:to|of|for|from|through|in) )?{_NAMES}"
 _TITLE_BEFORE = r"\b(?:mr|mrs|ms|miss|dr|herr|frau|monsieur|madame|señora?|named|called|name is)\.? $"
 # Words that make another day of a weekday, which no rule knows: better none than the wrong one.
 _OTHER_DAY_BEFORE = (
-    r"\b(?:black|good|ash|palm|holy|fat|clean|bright|great|cyber|super|giving|shrove|ruby|plough|ides of|eve of) $"
+    r"\b(?:black|good|ash|palm|holy|fat|clean|bright|great|cyber|super|giving|shrove|ruby|plough|"
+    r"mothering|passion|low|mercy|laetare|gaudete|advent|remembrance|forgiveness|thomas|trinity|lazarus|spy|maundy|ides of|"
+    r"eve of) $"
 )
 _LEAD_BEFORE = (
     r"(?:^|\b(?:on|last|next|this|since|until|till|by|before|after|during|past|every|early|late|mid|am|im|"
     r"seit|bis|depuis|desde|hasta|"
     r"le|el|was|did|happened)[ -])$"
 )
+_YEAR_AFTER = r",? (?:of |in )?(?:19|20)\d\d\b"
 _PROPER_AFTER = re.compile(r" (?!I\b)[A-Z][a-z]")
 _PLACE_AFTER = (
     r" (?:street|st\b|road|rd\b|lane|avenue|ave\b|square|school|river|park|hill|bridge|court|house|island|beach|club|song)"
 )
+
+
+_FEAST_BEFORE = (
+    rf"\b(?:day|eve|festival|feast|fast|jayanti|puja|pooja|purnima|birthday|holiday|new year|navami|ashtami|"
+    rf"{any_of(WEEKDAYS)}),? (?:of |in )?$"
+)
+_BARE_YEAR = r"(?:(?:of|in) )?(?:19|20)\d\d"
+
+
+def _is_feast_year(match: re.Match[str]) -> bool:
+    """The year of a feast that no rule knows."""
+    if not compiled(_BARE_YEAR).fullmatch(match[0]):
+        return False
+    return compiled(_FEAST_BEFORE).search(match.string, max(0, match.start() - 16), match.start()) is not None
 
 
 def _is_name(match: re.Match[str]) -> bool:
@@ -151,6 +168,8 @@ def _is_name(match: re.Match[str]) -> bool:
         return True
     if not compiled(_BARE_NAME).fullmatch(words):
         return False
+    if compiled(_YEAR_AFTER).match(text, match.end()) and compiled(rf".*{any_of(WEEKDAYS)}").fullmatch(words):
+        return True
     low = max(0, match.start() - 12)
     if compiled(_TITLE_BEFORE).search(text, low, match.start()) or compiled(_OTHER_DAY_BEFORE).search(text, low, match.start()):
         return True

@@ -141,8 +141,8 @@ def _terse(text: str, asking: Asking) -> Piece | None:
 # Words before a time that open one of its ends.
 
 _SINCE = (
-    r"(?:ever )?since|(?:no|not) (?:earlier|sooner) than|not before|effective|seit(?: dem| der)?|depuis|desde|starting(?: on| from)?|beginning(?: on)?|ab(?: dem)?|"
-    r"à partir (?:de|du)|a partir (?:de|del)"
+    r"(?:ever )?since|(?:no|not) (?:earlier|sooner) than|not before|effective|seit(?: dem| der)?|depuis|desde|"
+    r"starting(?: on| from)?|beginning(?: on)?|ab(?: dem)?|à partir (?:de|du)|a partir (?:de|del)"
 )
 _LEADS: tuple[tuple[str, str], ...] = (
     ("since", _SINCE),

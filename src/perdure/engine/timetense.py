@@ -15,7 +15,9 @@ _AHEAD = (
 )
 _BEHIND = (
     r"\b(?:was|were|did|didn['’]t|had|went|got|came|saw|met|made|took|bought|left|said|told|sent|gave|began|started|used to|"
-    r"ago|yesterday|(?:until|till|to|and|through) now|since|been|last|past|[a-z]{2,}ed|war|waren|hatte\w*|gestern|letzte\w*|seit|étais|était|depuis|hier|fui|fue|"
+    r"ago|yesterday|(?:until|till|through|to) now|since|been|last|"
+    r"(?<!half )(?<!quarter )(?<!\d )(?<!five )(?<!ten )(?<!twenty )(?<!minutes )(?<!mins )past|"
+    r"(?!(?:need|feed|seed|speed|indeed|hundred|proceed|succeed|exceed)\b)[a-z]{2,}ed|war|waren|hatte\w*|gestern|letzte\w*|seit|étais|était|depuis|hier|fui|fue|"
     r"estaba|desde|ayer)\b"
 )
 AROUND_CHARS = 120

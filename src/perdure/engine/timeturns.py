@@ -301,7 +301,8 @@ RULES: tuple[Rule, ...] = (
         _WITHIN_IT,
     ),
     asked(
-        "the on in during over last penultimate next letzter letzten letzte der den die le la el dernier dernière último última",
+        "the on in during over last penultimate next letzter letzten letzte der den die le la el dernier dernière "
+        "último última",
         r"(?:(?:on|in|during|over) )?(?:the |der |den |die |le |la |el )?"
         r"(?P<ord>)(?P<back>last|penultimate|next[ -]to[ -]last|letzte[nrs]?|derni[eè]re?|últim[oa]) "
         rf"(?:{WEEKDAY}|{ASKED_UNIT}){_OF}",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from functools import partial
 
 from perdure.engine.calendars import (
@@ -142,7 +142,7 @@ def _now(match: re.Match[str], moment: Moment) -> Stretch:
     groups = match.groupdict()
     if groups.get("on"):
         return replace(minute, kind="since")
-    return Stretch(datetime.min, moment.now, "until", clock=True) if groups.get("to") else minute
+    return Stretch(midnight(date.min), moment.now, "until", clock=True) if groups.get("to") else minute
 
 
 def _both_away(match: re.Match[str], moment: Moment) -> Stretch | None:
@@ -373,7 +373,8 @@ RULES: tuple[Rule, ...] = (
     ),
     asked(
         "so this today",
-        r"so far (?:this )?(?P<before>today|week|month|quarter|year)|(?:this )?(?P<behind>today|week|month|quarter|year) so far",
+        r"so far (?:this )?(?P<before>today|week|month|quarter|year)|"
+        r"(?:this )?(?P<behind>today|week|month|quarter|year) so far",
         _so_far,
         "up to now",
     ),

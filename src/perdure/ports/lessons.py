@@ -27,6 +27,12 @@ class LessonFiles(Protocol):
         `rows` is the store's own mark and what stands for its lessons, with a slash between; nothing behind it: none.
         """
 
+    def is_anothers(self, book: Book, rows: str) -> bool:
+        """Whether the text of a user was left by another store, or before that user was forgotten in this one.
+
+        The two look alike, so nothing is taken in and nothing is taken out until a person decides.
+        """
+
     def edit(self, book: Book, change: Change[T], *, rows: Callable[[], str]) -> T:
         """Replace the text by what `change` makes of it, note the lessons and what `rows` says then, and give the answer.
 

@@ -26,6 +26,7 @@ TEXT_CHARS_MAX = 4_000_000
 LINES_PER_WRITE = 500
 """So many lines that were written by hand are taken in at once: a transaction stays short."""
 BY_HAND = "memory.md"
+ANOTHERS = "it was left by another store, or before this user was forgotten; delete the note beside it to take its lines in, or delete both"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,8 @@ class Mirrors:
         """Bring file and store together; what was written by hand but is no lesson. Cheap if nobody changed anything."""
         if self.files is None or not self.files.keeps(book):
             return ()
-        if self.files.is_as_left(book, self._rows(book)):
+        rows = self._rows(book)
+        if self.files.is_as_left(book, rows) or self.files.is_anothers(book, rows):
             return ()
         return self._edit(book, lambda text: text or "")
 
@@ -51,6 +53,8 @@ class Mirrors:
         from being answered."""
         notes = []
         for book in books:
+            if self.files is not None and self.files.keeps(book) and self.files.is_anothers(book, self._rows(book)):
+                notes.append(f"{BY_HAND}: {ANOTHERS}")
             try:
                 notes += [f"{BY_HAND}: a line {one.why}; it is not shown" for one in self.sync(book)]
             except (Corrupt, Unavailable, LimitExceeded) as error:
