@@ -677,3 +677,20 @@ def test_a_damaged_note_beside_the_file_is_none(tmp_path: Path, note: str) -> No
         ana.lessons.add("Give distances in kilometres", "global")
         (tmp_path / ".memory.md.left").write_text(note)
         assert "kilometres" in ana.prompt().text
+
+
+def test_a_file_elsewhere_does_not_bring_a_forgotten_user_back(tmp_path: Path) -> None:
+    """Another process may keep files of its own: what was forgotten is not learned again from them, nor are they lost."""
+
+    def settings(files: str) -> perdure.Settings:
+        return perdure.Settings(url=f"sqlite:///{tmp_path / 'a.db'}", files_dir=str(tmp_path / files))
+
+    with perdure.open(settings=settings("one")) as one, perdure.open(settings=settings("two")) as two:
+        one.memory("ana").lessons.add("Give distances in kilometres", "user")
+        assert "kilometres" in two.memory("ana").prompt().text
+        one.memory("ana").forget(user=True)
+        one.memory("ana").append("user", "hello again")
+        given = two.memory("ana").prompt()
+        assert "kilometres" not in given.text
+        assert any("forgotten" in note for note in given.notes)
+        assert two.memory("ana").lessons.list() == []

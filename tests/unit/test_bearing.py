@@ -188,12 +188,10 @@ def test_the_time_of_an_entry_is_when_it_happened(rows: list[object], time_field
     assert (None if found is None else found.time_field) == time_field
 
 
-@pytest.mark.parametrize(
-    "text", ["a" * 1_000_000, "1 " * 500_000, "a:" * 300_000, "eyJ" * 300_000, "sk-" * 300_000, "://" * 300_000]
-)
-def test_the_search_for_secrets_takes_one_look_at_each_character(text: str) -> None:
+@pytest.mark.parametrize("part", ["aaa", "1 ", "a:", "eyJ", "sk-", "://"])
+def test_the_search_for_secrets_takes_one_look_at_each_character(part: str) -> None:
     """A result in base64 is one long run of letters. Were this quadratic, the test would not end."""
-    secret_in(text)
+    secret_in(part * 300_000)
 
 
 def test_a_single_search_is_not_kept() -> None:

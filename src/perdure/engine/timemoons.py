@@ -198,7 +198,7 @@ def _after_moonset(moon: float, slack: float) -> date:
 
 
 _CHECKED = range(2010, 2026)
-_NEAR_YEARS = range(1999, 2031)
+_FAR_YEAR = 2031
 _SLACK, _FAR_SLACK = 0.75, 2.5
 """Hours of the moon's age, and degrees of its height: closer than that, other reckonings give another day."""
 
@@ -210,7 +210,7 @@ def islamic_sure(number: int) -> bool:
     year = _on_clock(moon, 0).year
     if year in _CHECKED:
         return True
-    slack = _SLACK if year in _NEAR_YEARS else _FAR_SLACK
+    slack = _SLACK if year < _FAR_YEAR else _FAR_SLACK
     close = {_after_moonset(moon, slack), _after_moonset(moon, -slack)}
     if year < _ANNOUNCED[1]:
         close |= {_on_clock(moon, 0).date() + timedelta(days=1), islamic(number)}

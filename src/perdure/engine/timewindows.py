@@ -262,8 +262,9 @@ _NAMES = any_of(MONTHS.keys() | WEEKDAYS.keys() | {"week-?end"})
 RULES: tuple[Rule, ...] = (
     asked(_LEADS + NEAR_STARTS, rf"{_WITHIN}(?P<rel>{BACK}|{ON}) {COUNT}{GAP}{ASKED_UNIT}", _window, _WINDOW),
     asked(
-        _LEADS,
-        rf"{_WITHIN}{COUNT} (?P<rel>derni[eè]re?s?|prochaine?s?|[úu]ltim[oa]s?|pr[óo]xim[oa]s?) {ASKED_UNIT}",
+        _LEADS + _COUNTS,
+        rf"{_WITHIN}{COUNT} (?P<rel>last|past|previous|next|coming|following|derni[eè]re?s?|prochaine?s?|[úu]ltim[oa]s?|"
+        rf"pr[óo]xim[oa]s?) {ASKED_UNIT}",
         _window,
         _WINDOW,
     ),

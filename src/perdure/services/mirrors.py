@@ -26,7 +26,10 @@ TEXT_CHARS_MAX = 4_000_000
 LINES_PER_WRITE = 500
 """So many lines that were written by hand are taken in at once: a transaction stays short."""
 BY_HAND = "memory.md"
-ANOTHERS = "it was left by another store, or before this user was forgotten; delete the note beside it to take its lines in, or delete both"
+ANOTHERS = (
+    "it was left by another store, or before this user was forgotten; "
+    "delete the note beside it to take its lines in, or delete both"
+)
 
 
 @dataclass(frozen=True, slots=True)
