@@ -52,13 +52,21 @@ def test_the_prompt_shows_messages_as_data_that_cannot_end_it() -> None:
     assert "\\u003c/data\\u003e" in prompt
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"quote": "I live in Paris"}, {"quote": ""}, {"n": 2}, {"n": "1"}, {"n": True}, {"content": 5}], ids=str
-)
+@pytest.mark.parametrize("wrong", [{"quote": "I live in Paris"}, {"quote": ""}, {"quote": None}, {"content": 5}], ids=str)
 def test_what_was_never_said_is_not_taken(wrong: dict[str, object]) -> None:
     ana, _ = talk(json.dumps({"proposals": [AUSTIN | wrong], "todos": []}))
     learned = ana.extract()
     assert (learned.outcomes, learned.skipped, ana.memories.list()) == ((), 1, [])
+
+
+@pytest.mark.parametrize("number", [2, "1", True, None, 99])
+def test_words_under_a_wrong_number_are_found_where_they_stand(number: object) -> None:
+    """Small models quote well and count badly; the words themselves must have been said."""
+    ana, _ = talk(json.dumps({"proposals": [AUSTIN | {"n": number}], "todos": []}))
+    ana.extract()
+    [memory] = ana.memories.list()
+    said = next(one for one in ana.messages() if one.role == "user")
+    assert memory.statements[0].evidence[0].message == said.id
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from perdure.engine.timetables import NUMBERS, WIDE_PARTS, ZONES, any_of, word_s
 
 _ZONED = rf"\(?(?P<zone>(?:utc|gmt) ?[+-]\d{{1,2}}(?::?\d\d)?|{any_of(ZONES)})\b\)?"
 _ZONE = rf"(?:\s*{_ZONED})?"
-_HALF = r"(?P<half>[ap](?:\.?\s?m\b\.?))"
+_HALF = r"\(?(?P<half>[ap](?:\.?\s?m\b\.?))\)?"
 _SHORT_HALF = r"(?P<half>[ap](?:\.?\s?m\b\.?|\b\.?))"
 _HOUR_WORDS = any_of(word_set("one two three four five six seven eight nine ten eleven twelve"))
 _DIGIT_WORDS = any_of(word for word, number in NUMBERS.items() if number < 10 and len(word) > 2)
@@ -119,13 +119,14 @@ def _night(match: re.Match[str], moment: Moment, *, day: int) -> Stretch:
 
 
 def _part_turn(match: re.Match[str], _: Moment) -> Turn:
-    """`the morning of`, a day."""
+    """`the morning of`, a day; `the night before` and `the morning after` it."""
     low, high = WIDE_PARTS[match["part"].lower()]
+    beside = {"before": -1, "after": 1}.get((match["side"] or "").lower(), 0)
 
     def picked(day: Stretch, __: Moment) -> Stretch | None:
         if day.clock or day.width > timedelta(days=1):
             return None
-        start = day.low
+        start = day.low + timedelta(days=beside)
         return replace(
             day, low=start + timedelta(hours=low), high=start + timedelta(hours=high), clock=True, yearly=None, grain="part"
         )
@@ -206,7 +207,7 @@ _IN_PART = (
 )
 _MINUTES = rf"\d{{1,2}}|{any_of(NUMBERS)}"
 _PAST_SIDE = rf"(?P<side>past|after|to|till|before|of|from)(?= (?:\d|noon|midnight|{_HOUR_WORDS}))"
-_TO = r"\s?(?:-|–|to|and|until|till|untill|bis|à|a las|a|y|et|und)\s?"
+_TO = r"\s?(?:-|–|to|and|until|till|untill|['’]?til|bis|à|a las|a|y|et|und)\s?"
 _SPAN_LEAD = r"(?:(?:from|in between|between|von|zwischen|de|entre|desde las|de las|entre las|d['’]) ?)?"
 
 RULES: tuple[Rule, ...] = (
@@ -300,14 +301,22 @@ RULES: tuple[Rule, ...] = (
         _clock,
         _HOUR_OF_DAY,
     ),
+    asked(
+        "at um", rf"(?:at|um) {_ABOUT}(?P<h>\d{{1,2}})\.(?P<mi>[0-5]\d)(?![\d%]|\.\d){_ZONE}", _clock, _HOUR_OF_DAY, weak=True
+    ),
     asked("at", rf"at {_ABOUT}(?P<h>\d{{1,2}}) {_ZONED}", _clock, _HOUR_OF_DAY),
     asked(
         "noon noonish midday mid midi mediodía the #",
-        r"(?:12 |the )?(?:noon|mid-?day|midi|mediodía)(?:[ -]?ish)?",
+        r"(?:12(?::00)? |the )?(?:noon|mid-?day|midi|mediodía)(?:[ -]?ish)?",
         _noon,
         _HOUR_OF_DAY,
     ),
-    asked("midnight mid mitternacht minuit medianoche", r"mid-?night|mitternacht|minuit|medianoche", _midnight, _HOUR_OF_DAY),
+    asked(
+        "midnight mid mitternacht minuit medianoche #",
+        r"(?:12(?::00)? )?mid-?night|mitternacht|minuit|medianoche",
+        _midnight,
+        _HOUR_OF_DAY,
+    ),
     asked(
         "in the at early during morning afternoon evening night lunch lunchtime am vormittag nachmittag abend "
         "morgen le matin soir por tarde noche à",
@@ -358,7 +367,7 @@ RULES: tuple[Rule, ...] = (
     asked("late last yesterday", r"(?P<late>late )?(?:last night|yesterday night)", partial(_night, day=-1), _PART_OF_DAY),
     asked(
         "the in on morning afternoon evening night",
-        r"(?:(?:in|on) )?(?:the )?(?P<part>morning|afternoon|evening|night) (?:of|on|before)?",
+        r"(?:(?:in|on) )?(?:the )?(?P<part>morning|afternoon|evening|night) (?P<side>of|on|before|after)?",
         _part_turn,
         _PART_OF_DAY,
     ),

@@ -1,4 +1,4 @@
-"""Rules for questions: dates as people write them, months, quarters, seasons, weekdays and weekends, and stretches of dates.
+"""Rules for questions: dates as people write them, months, quarters, weekdays and weekends, and stretches of dates.
 
 Part of the grammar of `timerules`, which reads the dates that leave no doubt in messages too.
 """
@@ -38,12 +38,15 @@ from perdure.engine.timegrammar import (
     ordinal,
     way,
 )
-from perdure.engine.timetables import DECADES, FRENCH, MONTHS, NUMBERS, ORDINAL_WORDS, SEASONS, SHORT_WEEKDAYS, WEEKDAYS, any_of
+from perdure.engine.timetables import DECADES, FRENCH, MONTHS, NUMBERS, ORDINAL_WORDS, SHORT_WEEKDAYS, WEEKDAYS, any_of
 
 _DAY = rf"(?:(?P<dom>\d{{1,2}})(?:st|nd|rd|th|er|\.)?|(?P<word>{any_of(word.replace('-', '[ -]') for word in ORDINAL_WORDS)}))"
 _DAY_WORDS = any_of(word.replace("-", "[ -]") for word in ORDINAL_WORDS)
 _DAY_2 = r"(?P<dom2>\d{1,2})(?:st|nd|rd|th|er|\.)?"
-_TO = r"(?:\s?(?:-|–)\s?| (?:to|through|thru|until|till|and|bis(?: zum)?|au|al|y|et|und|a|à) )(?:the |dem |den |le |el )?"
+_TO = (
+    r"(?:\s?(?:-|–)\s?| (?:to|through(?: to)?|thru|until|till|['’]?til|and|bis(?: zum)?|au|al|y|et|und|a|à) )"
+    r"(?:the |dem |den |le |el )?"
+)
 _FROM = r"(?:(?:from|between|vom|von|zwischen|du|entre|del|desde|de) )?(?:the |dem |den |le |el )?"
 _YEAR_2 = r"(?P<year2>(?:19|20)\d\d)"
 _ONES = "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
@@ -263,32 +266,6 @@ def _decade(match: re.Match[str], moment: Moment) -> Stretch | None:
     return Stretch(midnight(date(year + 10 * tens, 1, 1)), midnight(date(year + 10 * tens + 10, 1, 1)), "span")
 
 
-def _season(match: re.Match[str], moment: Moment) -> Stretch:
-    groups = match.groupdict()
-    start_month, rel = SEASONS[match["season"].lower()], groups.get("rel") or ""
-
-    def make(year: int) -> Stretch:
-        start = date(year, start_month, 1)
-        return Stretch(midnight(start), midnight(month_start(start, 3)), "span")
-
-    if groups.get("year"):
-        return make(full_year(groups["year"]))
-    year = moment.today.year - (1 if start_month == 12 and moment.today.month < 3 else 0)
-    this, sign = make(year), way(rel) if rel else moment.tense
-    if rel and sign == 0:
-        return this
-    if sign < 0 and (this.high > moment.now if rel else this.low > moment.now):
-        year -= 1
-    elif sign > 0 and (this.low <= moment.now if rel else this.high <= moment.now):
-        year += 1
-    return replace(make(year), yearly=None if rel else make)
-
-
-def _season_near(match: re.Match[str], moment: Moment) -> Stretch:
-    start = month_start(moment.today, -(moment.today.month % 3) + 3 * way(match["rel"]))
-    return Stretch(midnight(start), midnight(month_start(start, 3)), "span")
-
-
 _DATE = "that day"
 _STRETCH = "from the first to the end of the last"
 _MONTH_SAYS = "the whole month"
@@ -296,11 +273,9 @@ _YEAR_SAYS = "the whole year"
 _WEEK_SAYS = "the week of that number"
 _WEEK_NUMBER = r"(?:week|cw|kw)(?: no\.?| number)? ?(?P<week>\d\d?)"
 _QUARTER_SAYS = "the whole quarter"
-_SEASON_SAYS = "three whole months"
 _WEEKEND_SAYS = "Saturday and Sunday"
 _WEEKDAY_SAYS = "a weekday alone is the last one, or the next one if the words look ahead"
-_ANY_SEASON = rf"(?P<season>{any_of(SEASONS)})"
-_ANY_YEAR = r"(?P<year>(?:19|20)\d\d|['’]\d\d)"
+ANY_YEAR = r"(?P<year>(?:19|20)\d\d|['’]\d\d)"
 _NEAR_CHARS = 48
 _OTHER_DATE = r"(?<!\d)(?P<a>\d{1,2})(?P<sep>[./-])(?P<b>\d{1,2})(?P=sep)(?:\d{4}|\d\d)(?!\d)"
 _SLASHED = (
@@ -314,15 +289,15 @@ _NO_DAY = (
 _CLOSES = r"(?=\s*(?:$|[?!.,;)]))"
 _ALONE = r"(?=\s*(?:$|[?!.,;)–-]|(?:at|to|until|till|through|thru|and|in)\b))"
 _REST = r"(?=\s*(?:$|[?!,;)]|(?-i:[a-zäöü])))"
-_NEAR = rf"(?P<rel>{THIS}|{BACK}|{ON}|upcoming)"
+NEAR = rf"(?P<rel>{THIS}|{BACK}|{ON}|upcoming)"
 _WEEKEND = "week-?end|wochenende|fin de semana"
 _BETWEEN = r"(?:(?<=between )|(?<=from )|(?<=zwischen )|(?<=entre )|(?<=von )|(?<=Between )|(?<=From ))"
-_IN = "in during throughout over im en au "
+IN = "in during throughout over im en au "
 
 RULES: tuple[Rule, ...] = (
     asked(
         MONTHS.keys(),
-        rf"{MONTH}\.?,?[ -]?(?:the )?{_DAY}(?!:|\d)(?:(?:,? |-)(?:of |in )?{_ANY_YEAR})?",
+        rf"{MONTH}\.?,?[ -]?(?:the )?{_DAY}(?!:|\d)(?:(?:,? |-)(?:of |in )?{ANY_YEAR})?",
         _date,
         _DATE,
         tail=NAME_TAIL,
@@ -347,9 +322,9 @@ RULES: tuple[Rule, ...] = (
         _dates,
         _STRETCH,
     ),
-    asked(MONTHS.keys(), rf"{MONTH}\.?(?:(?:,? |/|-)(?:of |in |de )?{_ANY_YEAR})(?! ?- ?\d\d?\b(?!:))", _month, _MONTH_SAYS),
+    asked(MONTHS.keys(), rf"{MONTH}\.?(?:(?:,? |/|-)(?:of |in |de )?{ANY_YEAR})(?! ?- ?\d\d?\b(?!:))", _month, _MONTH_SAYS),
     asked(
-        _IN, rf"(?:in|during|throughout|im|en|en el mes de|au mois de) {MONTH}(?:,? (?:of |de )?{YEAR})?", _month, _MONTH_SAYS
+        IN, rf"(?:in|during|throughout|im|en|en el mes de|au mois de) {MONTH}(?:,? (?:of |de )?{YEAR})?", _month, _MONTH_SAYS
     ),
     asked(
         "the this past coming upcoming previous",
@@ -421,7 +396,7 @@ RULES: tuple[Rule, ...] = (
         _weekday_of_month,
         _DATE,
     ),
-    asked(f"on {NEAR_STARTS}", rf"(?:on )?(?:this )?{_NEAR} {WEEKDAY}(?!s)\.?", _weekday, _DATE),
+    asked(f"on {NEAR_STARTS}", rf"(?:on )?(?:this )?{NEAR} {WEEKDAY}(?!s)\.?", _weekday, _DATE),
     asked(
         {*WEEKDAYS, "on", "am", "le", "el"},
         rf"(?:(?:on|am|le|el) )?{FULL_WEEKDAY} (?P<rel>dernier|passé|prochain|pasado|próximo|que viene)",
@@ -437,7 +412,7 @@ RULES: tuple[Rule, ...] = (
     asked("tomorrows tmr", r"tomorrows|tmr", lambda _, moment: days_from(moment.today + timedelta(days=1)), _DATE),
     asked(
         f"the at on over during am im en {NEAR_STARTS}",
-        rf"(?:(?:(?:at|on|over|during|en) )?(?:the )?(?:this )?{_NEAR}|(?:(?:at|on|over|during) )?the|am) (?:{_WEEKEND})(?!s)",
+        rf"(?:(?:(?:at|on|over|during|en) )?(?:the )?(?:this )?{NEAR}|(?:(?:at|on|over|during) )?the|am) (?:{_WEEKEND})(?!s)",
         _weekend,
         _WEEKEND_SAYS,
     ),
@@ -445,9 +420,9 @@ RULES: tuple[Rule, ...] = (
     asked("le el", rf"(?:le|el) (?:week-?end|fin de semana) (?P<rel>{BACK}|{ON})", _weekend, _WEEKEND_SAYS),
     asked("el", r"el (?P<rel>próximo|pasado|último) fin de semana", _weekend, _WEEKEND_SAYS),
     asked(
-        f"q1 q2 q3 q4 # the le el {_IN}" + " ".join(ORDINAL_WORDS),
+        f"q1 q2 q3 q4 # the le el {IN}" + " ".join(ORDINAL_WORDS),
         rf"(?:(?:in|im|au|en) )?(?:the |le |el )?(?:q(?P<q>[1-4])|{ORDINAL} (?:quarter|qtr|quartals?|trimestre))"
-        rf"(?:,? (?:of |de |del |in )?{YEAR})?(?! (?:of|mile|pound|inch|cup))",
+        rf"(?:,? (?:of |de |del |in )?{ANY_YEAR})?(?! (?:of|mile|pound|inch|cup))",
         _quarter,
         _QUARTER_SAYS,
         tail=r"(?!\w|-(?!q[1-4]\b)[^\W\d_])",
@@ -467,25 +442,4 @@ RULES: tuple[Rule, ...] = (
         "ten whole years",
     ),
     asked("in the during", rf"(?:(?:in|during) )?the (?P<century>)(?P<decade>{any_of(DECADES)})", _decade, "ten whole years"),
-    asked(
-        f"the l el {_IN}{NEAR_STARTS}",
-        rf"(?:(?:in|during|over|im|en|au) )?(?:the |l['’]|el )?{_NEAR} {_ANY_SEASON}",
-        _season,
-        _SEASON_SAYS,
-    ),
-    asked(f"the {NEAR_STARTS}", rf"(?:the )?{_NEAR} season", _season_near, _SEASON_SAYS, latent=True),
-    asked("l le el la", rf"(?:l['’]|le |el |la ){_ANY_SEASON} (?P<rel>{BACK}|{ON})", _season, _SEASON_SAYS),
-    asked(
-        f"the l el la {_IN}" + " ".join(SEASONS),
-        rf"(?:(?:in|during|over|im|en|au) )?(?:the |l['’]|el |la )?{_ANY_SEASON},? (?:of |in |de )?{_ANY_YEAR}",
-        _season,
-        _SEASON_SAYS,
-    ),
-    asked(
-        _IN,
-        rf"(?:in the|during the|over the|im|en|en el|au) {_ANY_SEASON}(?! (?:of|down|line|back|asleep)\b)",
-        _season,
-        _SEASON_SAYS,
-    ),
-    asked(SEASONS.keys() | {"in"}, rf"(?:in )?{_ANY_SEASON}", _season, _SEASON_SAYS, latent=True),
 )

@@ -19,8 +19,8 @@ _GLUE = (
     r"von|for|the|during|by)\s*(?:the|about|around|el|la)?)?\s*,?\s*"
 )
 _TO = (
-    r"\s*(?:-|–|—|/|\.\.+|to|until|till|untill|through|thru|bis(?: zum| zur)?|à|au|al|a|hasta|jusqu['’](?:à|au)|"
-    r"(?:but|and) (?:before|until))"
+    r"\s*(?:-|–|—|/|\.\.+|to|until|till|untill|['’]?til|up ?to|through(?: to)?|thru|bis(?: zum| zur)?|à|au|al|a|hasta|"
+    r"jusqu['’](?:à|au)|(?:but|and) (?:before|until))"
     r"\s*(?:the |dem |den |le |el |las |la )?\s*"
 )
 _AND = r"\s*,?\s*(?:and|und|et|y)\s+(?:the |dem |den |le |el |las |la )?"
@@ -31,8 +31,8 @@ _FROM = (
 )
 _CLOSEST = rf"(?:the )?(?:{ORDINAL} )?(?:closest|nearest) $"
 _SIDE = (
-    r"\s*,?\s*(?:(?P<after>after|since|from|later than|nach|ab|après|después de)|before|until|till|n(?:o|ot) later than|"
-    r"bis|vor|avant|antes de)\s+"
+    r"\s*,?\s*(?:(?P<after>after|since|from|later than|nach|ab|après|después de)|before|until|till|['’]?til|"
+    r"n(?:o|ot) later than|bis|vor|avant|antes de)\s+"
 )
 _LASTS = rf"\s+(?:for|lang|pendant|durante) {COUNT}{GAP}{ASKED_UNIT}(?![\w-])"
 

@@ -2,7 +2,7 @@
 
 The Hebrew calendar is arithmetic. The others follow the moon: its place is computed to about a minute of time (Meeus,
 Astronomical Algorithms, chapters 25 and 47, main terms), which names the day except where a phase falls near midnight or
-sunset; there, and where a month is announced by sight, the day may be one off.
+sunset; there, and where a month is announced by sight, the day may be one off, which `islamic_day_sure` and `hindu_sure` tell.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from datetime import datetime
 from functools import cache
 from itertools import chain
 
-from perdure.engine import timeclocks, timedates, timefeasts, timerules, timeturns, timewindows
+from perdure.engine import timeclocks, timedates, timefeasts, timerules, timeseasons, timeturns, timewindows
 from perdure.engine.calendars import Moment, Stretch
 from perdure.engine.timegrammar import Rule, compiled
 from perdure.engine.timetables import MONTHS, SEASONS, WEEKDAYS, any_of
@@ -76,7 +76,15 @@ def _shared() -> list[Rule]:
 def _index() -> dict[str, tuple[Rule, ...]]:
     words: dict[str, list[Rule]] = {}
     # Of two that match the same words, the one that reads them as a question holds.
-    tables = (timewindows.RULES, timeturns.RULES, timedates.RULES, timeclocks.RULES, timefeasts.rules(), _shared())
+    tables = (
+        timewindows.RULES,
+        timeturns.RULES,
+        timedates.RULES,
+        timeseasons.RULES,
+        timeclocks.RULES,
+        timefeasts.rules(),
+        _shared(),
+    )
     for rule in chain.from_iterable(tables):
         for word in rule.first_words():
             words.setdefault(word, []).append(rule)
@@ -148,10 +156,10 @@ _PLACE_AFTER = (
 
 
 _FEAST_BEFORE = (
-    rf"\b(?:day|eve|festival|feast|fast|jayanti|puja|pooja|purnima|birthday|holiday|new year|navami|ashtami|"
-    rf"{any_of(WEEKDAYS)}),? (?:of |in )?$"
+    rf"\b(?:day|eve|festival|feast|jayanti|puja|pooja|purnima|new year|navami|ashtami|"
+    rf"{any_of(WEEKDAYS)}),? $"
 )
-_BARE_YEAR = r"(?:(?:of|in) )?(?:19|20)\d\d"
+_BARE_YEAR = r"(?:19|20)\d\d"
 
 
 def _is_feast_year(match: re.Match[str]) -> bool:

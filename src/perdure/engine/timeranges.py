@@ -23,6 +23,10 @@ where the text leaves it open, as the past. There is no gate of keywords: what n
 | early, mid, late (or end of) a month | days 1 to 10, 11 to 20, 21 on |
 | early, mid, late (or end of) a year; a week | January to March, May to August, September on; days 1 to 3, 3 to 5, 5 on |
 | `24 hours`, where the text is nothing else | as `last 24 hours` |
+| `Tuesday week`, `a week ago today`, `week 46 of 2024` | that day; the week of that number in the calendar |
+| `an hour after noon`, `the night before Christmas`, `the eve of` | counted from it; of the day before it |
+| `Eid 2024`, `Diwali last year` | that feast, if calendars agree on its day; of a Jewish one also the evening before |
+| `03/12/2024` | nothing, unless a date beside it shows which number is the month |
 | `every Monday`, `for two hours` | nothing: that is no one range |
 
 Of several times, one with an end of its own (`since`, `from … to …`) is taken, else the first: a question says when before it
@@ -36,6 +40,7 @@ from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import Literal
 
 from perdure.domain.errors import InvalidInput
+from perdure.domain.text import utf8_size
 from perdure.domain.times import check_instant
 from perdure.engine.instants import zone_named
 from perdure.engine.timegrammar import ASKED_UNIT, COUNT, amount, compiled
@@ -86,6 +91,9 @@ def extract_time_range(
 def read_time_range(text: str, now: datetime, zone: str | tzinfo, *, week_start: Weekday, bias: Bias) -> TimeRange | None:
     """As `extract_time_range`, with the reading of what is left open: an assistant that schedules takes the future."""
     now = check_instant(now, "now")
+    utf8_size(text, "`text`")
+    if not isinstance(zone, str | tzinfo):
+        raise InvalidInput(f"`zone` = {zone!r:.40} must be the name of a time zone, such as Europe/Berlin, or a `tzinfo`")
     if week_start not in _WEEK_STARTS:
         raise InvalidInput(f"`week_start` = {week_start!r:.40} is no day on which weeks begin here; use monday or sunday")
     where = zone_named(zone) if isinstance(zone, str) else zone
@@ -115,7 +123,7 @@ def _candidates(text: str, asking: Asking) -> list[Piece]:
 
 
 _FILL = (
-    r"[\s.,;:!?()\"'“”…]*(?:(?:on|at|the|for|around|about|approximately|exactly|anytime|sometimes?|"
+    r"[\s.,;:!?()\"'“”…]*(?:(?:on|at|the|for|around|about|approximately|exactly|any ?time|some ?times?|"
     r"during|@|de|le|el|am|im|um)\s+)*"
 )
 _END = r"[\s.,;:!?()\"'“”…]*(?:approximately|ish|sharp|exactly)?[\s.,;:!?()]*"
@@ -141,8 +149,9 @@ def _terse(text: str, asking: Asking) -> Piece | None:
 # Words before a time that open one of its ends.
 
 _SINCE = (
-    r"(?:ever )?since|(?:no|not) (?:earlier|sooner) than|not before|effective|seit(?: dem| der)?|depuis|desde|"
-    r"starting(?: on| from)?|beginning(?: on)?|ab(?: dem)?|à partir (?:de|du)|a partir (?:de|del)"
+    r"(?:ever )?since|(?:no|not) (?:earlier|sooner) than|not before|effective (?:from|as of|on)|"
+    r"seit(?: dem| der)?|depuis|desde|starting(?: on| from)?|beginning(?: on)?|ab(?: dem)?|"
+    r"à partir (?:de|du)|a partir (?:de|del)"
 )
 _LEADS: tuple[tuple[str, str], ...] = (
     ("since", _SINCE),
@@ -150,7 +159,7 @@ _LEADS: tuple[tuple[str, str], ...] = (
     ("as of", r"as of|stand"),
     ("by", r"by|(?:no|not) later than|due(?: on| by)?|bis spätestens"),
     ("after", r"after|later than|nach(?: dem| der)?|après|después del?|despues del?"),
-    ("until", r"until|till|up to|through|thru|bis(?: zum| zur)?|jusqu['’](?:à|au|en)?|hasta"),
+    ("until", r"until|till|til|up ?to|through|thru|bis(?: zum| zur)?|jusqu['’](?:à|au|en)?|hasta"),
     ("before", r"before|prior to|earlier than|vor(?: dem| der)?|avant|antes de|antes del"),
 )
 _LEAD_TAIL = r"(?:(?<=['’])|\s+)(?:the\s+|el\s+|la\s+|le\s+|dem\s+|den\s+|on\s+)?$"

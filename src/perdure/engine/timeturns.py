@@ -41,7 +41,7 @@ def edge_of(whole: Stretch, edge: str) -> Stretch | None:
     if whole.grain == "part":
         return _edge_of_part(whole, third)
     length = whole.width.days
-    if whole.clock or whole.loose or whole.kind == "recurring" or 1 < length < 5:
+    if whole.clock or whole.loose or whole.kind == "recurring" or 1 < length < 5 or 366 < length < 3_000:
         return None
     if length == 1:
         evening = replace(whole, low=whole.low + timedelta(hours=_DAY_ENDS_AT), clock=True, grain="end", yearly=None)
@@ -69,6 +69,10 @@ def _thirds(first: date, last: date, length: int) -> tuple[tuple[date, date], ..
         return (first, first.replace(day=11)), (first.replace(day=11), first.replace(day=21)), (first.replace(day=21), last)
     if length <= 92:
         return (first, month_start(first, 1)), (month_start(first, 1), month_start(first, 2)), (month_start(first, 2), last)
+    if length > 366:
+        # Of a decade.
+        fourth, seventh = (first.replace(year=first.year + years) for years in (4, 7))
+        return (first, fourth), (fourth, seventh), (seventh, last)
     return (first, month_start(first, 3)), (month_start(first, 4), month_start(first, 8)), (month_start(first, 8), last)
 
 
@@ -190,6 +194,11 @@ def _units_beside(base: Stretch, moment: Moment, *, sign: int, count: int, unit:
         return replace(base, low=low, high=low + timedelta(seconds=SECONDS[unit]), grain=unit) if base.clock else None
     if base.loose:
         return None
+    if unit == "year" and base.grain == "feast" and base.yearly:
+        # `one year after Christmas` counts from the last one, `one year before` from the next.
+        this = base.yearly(moment.today.year)
+        over = this.low <= moment.now
+        base = this if over == (sign > 0) else base.yearly(moment.today.year - sign)
     if base.width > timedelta(days=1):
         near = base.low.date() if sign < 0 else (base.high - timedelta(days=1)).date()
         return calendar_unit(unit, near, sign * max(count, 1), moment.week_start)
@@ -256,6 +265,20 @@ def _from_now(_: re.Match[str], __: Moment) -> Turn:
 def _lasting(match: re.Match[str], _: Moment) -> Turn:
     """`for 10 days from`, a day or an hour."""
     return Turn(lambda start, __: lasting(start, asked_unit(match), amount(match["n"])))
+
+
+def _eve(_: re.Match[str], __: Moment) -> Turn:
+    """`the eve of`, a day."""
+
+    def picked(day: Stretch, _: Moment) -> Stretch | None:
+        return None if day.loose or day.clock else days_from(day.low.date() - timedelta(days=1))
+
+    return Turn(picked)
+
+
+def _long(_: re.Match[str], ___: Moment) -> Turn:
+    """`the month of`, a month."""
+    return Turn(lambda whole, __: whole if whole.width.days >= 27 and not whole.clock else None)
 
 
 def _same(_: re.Match[str], ___: Moment) -> Turn:
@@ -348,7 +371,8 @@ RULES: tuple[Rule, ...] = (
         _week_from,
         "seven days",
     ),
-    asked("the month year", r"(?:in )?(?:the )?(?:month|year|quarter) of", _same, "the whole of it"),
+    asked("the month year", r"(?:in )?(?:the )?(?:month|year|quarter) of", _long, "the whole of it"),
+    asked("the on eve", r"(?:on )?(?:the )?eve of", _eve, "the day before"),
     asked(
         "the in during first second latter",
         r"(?:(?:in|during) )?(?:the )?(?P<half>first|second|latter) half of(?: the)?",

@@ -234,7 +234,8 @@ def _so_far(match: re.Match[str], moment: Moment) -> Stretch:
 
 
 def _rest(match: re.Match[str], moment: Moment) -> Stretch:
-    return replace(calendar_unit(asked_unit(match), moment.today, 0, moment.week_start), low=moment.now, clock=True)
+    unit = asked_unit(match) if match["unit"] else "day"
+    return replace(calendar_unit(unit, moment.today, 0, moment.week_start), low=moment.now, clock=True)
 
 
 def _this_unit(match: re.Match[str], moment: Moment) -> Stretch:
@@ -280,7 +281,8 @@ RULES: tuple[Rule, ...] = (
         _decades,
         _WINDOW,
     ),
-    asked("last the", r"(?:the )?last (?P<unit>hour|minute|second)", _one_window, _WINDOW),
+    asked("last previous the", r"(?:the )?(?:last|previous) (?P<unit>hour|minute|second)", _one_window, _WINDOW),
+    asked("next coming the", r"(?:the )?(?:next|coming) (?P<unit>hour|minute)", _next_window, _WINDOW, latent=True),
     asked("letzte letzten der die in", r"(?:in der |die |der )?letzten? (?P<unit>stunde|minute)", _one_window, _WINDOW),
     asked("la el en", rf"(?:en )?(?:la|el) [úu]ltim[oa] {ASKED_UNIT}", _one_window, _WINDOW),
     asked("seit depuis desde", rf"(?:seit|depuis|desde hace) {COUNT} {ASKED_UNIT}", _since_count, _WINDOW),
@@ -381,7 +383,7 @@ RULES: tuple[Rule, ...] = (
     ),
     asked(
         "the rest remainder",
-        r"(?:the )?(?:rest|remainder) of (?:the|this) (?P<unit>day|week|month|quarter|year)",
+        r"(?:the )?(?:rest|remainder) of (?:today|(?:the|this) (?P<unit>day|week|month|quarter|year))",
         _rest,
         "a window from now to its end",
     ),
