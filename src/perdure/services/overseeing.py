@@ -62,7 +62,7 @@ LOADED_BYTES_MAX = 16_777_216
 """Of all chosen values together; what is beyond is shown by how it begins."""
 FRESH_S = 3_600.0
 """How old the newest end of a series may be for a goal (X-3): an agent that asks about today need not fetch every second."""
-RECENT_DECISIONS = 50
+RECENT_DECISIONS = 20
 CARDS_MAX = 8
 CHOICES_KEPT_MAX = 40
 """Of what was left out, so much is told."""
