@@ -25,6 +25,7 @@ from perdure.testing import StoppedClock
 
 INTERRUPTED = """
 import os, signal, sys, threading, time, perdure
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a process in the background may have been told to ignore it
 engine = perdure.open(sys.argv[1])
 ana = engine.memory("ana")
 busy, finish = threading.Event(), threading.Event()

@@ -232,6 +232,8 @@ class Committer:
         closed = []
         for held in (*wrong, *cut):
             until = new.valid_from if held in cut or held.valid_from < new.valid_from else held.valid_from
+            # What ends already, for another that comes then, is not prolonged.
+            until = until if held.valid_to is None else min(until, held.valid_to)
             closed.append(held.closed(valid_to=until, at=self.origin.now, by=new.id, reason="corrected"))
             self.known.put_statement(closed[-1])
         self._add(proposal, new)

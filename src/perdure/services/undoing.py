@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from perdure.domain.errors import Conflict, InvalidInput, LimitExceeded, NotFound
@@ -39,8 +39,10 @@ class Undoing:
 
         def work(tx: Tx) -> int:
             ledger = Ledger(tx, Attribution("user", now, f"undo {number}"))
-            for operation in firsts(_to_undo(tx, number, cascade=cascade)):
+            taken_back = list(firsts(_to_undo(tx, number, cascade=cascade)))
+            for operation in taken_back:
                 _restore(tx, ledger, operation)
+            _check_ground(tx, taken_back)
             if ledger.action is None:
                 raise Conflict(f"operation {number} left nothing that could be undone")
             return ledger.action
@@ -119,6 +121,22 @@ def _made_by(tx: Tx, record: Record) -> int:
 
 def _standing(tx: Tx, kind: RecordKind, key: str) -> list[Operation]:
     return standing(tx.records.operations_of(kind, key, limit=ROWS_MAX)[::-1])
+
+
+def _check_ground(tx: Tx, operations: Iterable[Operation]) -> None:
+    """`Conflict` if something is back that tells of what is not there: another undo may have taken that away since."""
+    for operation in operations:
+        body = operation.before
+        if not isinstance(body, Mapping) or operation.kind not in ("statement", "memory"):
+            continue
+        needed: list[tuple[RecordKind, str]] = [("entity", str(ref)) for ref in body.get("entities") or ()]
+        needed += [("memory", str(body.get("memory")))] if operation.kind == "statement" else []
+        for kind, key in needed:
+            if tx.records.find(kind, key) is None:
+                raise Conflict(
+                    f"undoing operation {operation.seq} would bring back what tells of {kind} {key!r:.60}, "
+                    "which is there no longer; undo what took that away first"
+                )
 
 
 def _restore(tx: Tx, ledger: Ledger, operation: Operation) -> None:
