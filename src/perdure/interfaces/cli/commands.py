@@ -307,7 +307,7 @@ def verify(ctx: typer.Context) -> None:
     lines = [f"[red]broken:[/red] {safe(one.law)}\n  at {safe(one.where)}: {safe(one.seen)}" for one in report.findings]
     more = "; there are more" if report.truncated else ""
     lines.append(f"sound: {rows:,} rows checked" if report.clean else f"{len(report.findings)} findings in {rows:,} rows{more}")
-    out.value({"clean": report.clean, **_fields(report)}, lines)
+    out.value(report, lines)
     if not report.clean:
         raise typer.Exit(exit_code(Corrupt()))
 
@@ -358,7 +358,7 @@ def doctor(ctx: typer.Context) -> None:
         *(f"dead job: {safe(job.owner.user)} {safe(job.kind)}: {safe(job.last_error)}" for job in report.dead_jobs),
         *(["healthy"] if report.healthy else []),
     ]
-    ctx.obj.out.value({"healthy": report.healthy, **_fields(report)}, lines)
+    ctx.obj.out.value(report, lines)
     if not report.healthy:
         raise typer.Exit(DEGRADED)
 
@@ -399,10 +399,6 @@ def demo(ctx: typer.Context) -> None:
 
 
 # -- helpers
-
-
-def _fields(report: Any) -> dict[str, Any]:
-    return {name: getattr(report, name) for name in report.__dataclass_fields__}
 
 
 def _without_password(setting: settings_module.Setting) -> settings_module.Setting:

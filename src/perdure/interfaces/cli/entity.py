@@ -10,9 +10,9 @@ from rich.text import Text
 from perdure.domain.knowledge import ENTITY_TYPES
 from perdure.interfaces.cli import knowledge_lines as show_as
 from perdure.interfaces.cli.asking import chosen
-from perdure.interfaces.cli.memory import recalled_fields
-from perdure.interfaces.cli.output import Output, plain
+from perdure.interfaces.cli.output import Output
 from perdure.interfaces.cli.rendering import one_line
+from perdure.interfaces.shapes import plain
 
 app = typer.Typer(no_args_is_help=True, help="People, places, organisations, projects, and their names.", rich_markup_mode=None)
 Ref = Annotated[str, typer.Argument(help="A reference or another of its names: person:john_doe, person:John Doe.")]
@@ -46,10 +46,7 @@ def show(ctx: typer.Context, ref: Ref, limit: Limit = 20) -> None:
     with ctx.obj.memory() as memory:
         entity = memory.entities.get(ref)
         known = memory.memories.list(entity=entity.ref, limit=limit)
-    told = plain(entity)
-    assert isinstance(told, dict)  # noqa: S101 - a dataclass
-    told["memories"] = [recalled_fields(one) for one in known]
-    out.value(told, show_as.entity_whole(entity, known, out.width))
+    out.value({**plain(entity), "memories": known}, show_as.entity_whole(entity, known, out.width))
 
 
 @app.command()

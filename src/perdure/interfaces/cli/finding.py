@@ -9,10 +9,8 @@ import typer
 from perdure.domain.digests import DIGEST_KINDS, Digest, DigestKind
 from perdure.domain.errors import InvalidInput, NotFound
 from perdure.domain.messages import Session
-from perdure.domain.names import split_channel
 from perdure.handles.conversation import Conversation
 from perdure.handles.memory import Memory
-from perdure.interfaces.cli.output import plain
 
 Which = Annotated[str | None, typer.Argument(metavar="SESSION", help="Its id; by default the newest of the address.")]
 
@@ -68,11 +66,3 @@ def as_kind(text: str) -> DigestKind:
         if kind == text:
             return kind
     raise InvalidInput(f"`--kind` = {text!r:.40} is unknown; use one of {', '.join(DIGEST_KINDS)}")
-
-
-def session_fields(session: Session) -> dict[str, object]:
-    """A session for JSON, with what follows from its fields."""
-    told = plain(session)
-    assert isinstance(told, dict)  # noqa: S101 - a dataclass
-    source, number = split_channel(session.address.channel) or (None, None)
-    return {**told, "working": session.working, "source": source, "source_id": number}

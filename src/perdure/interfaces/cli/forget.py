@@ -11,7 +11,7 @@ from perdure.domain.errors import InvalidInput, NotFound
 from perdure.handles.memory import Memory
 from perdure.interfaces.cli import knowledge_lines as show_as
 from perdure.interfaces.cli.asking import ask
-from perdure.interfaces.cli.output import Output, plain, visible
+from perdure.interfaces.cli.output import Output, visible
 from perdure.services.forgetting import Forgotten
 
 PAGE = 1_000
@@ -49,9 +49,7 @@ def forget(
         if not yes:
             ask(out, f"this forgets, for good: {_told(goes)}")
         done: Forgotten = held.forget(entity=entity, memory=memory, messages=messages, user=everything)
-    told = plain(done)
-    assert isinstance(told, dict)  # noqa: S101 - a dataclass
-    out.value({"forgotten": not done.nothing, **told}, show_as.forgotten_lines(done, out.width))
+    out.value(done, show_as.forgotten_lines(done, out.width))
 
 
 def _foretold(held: Memory, entity: str | None, memory: str | None, messages: tuple[str, str] | None) -> dict[str, object]:

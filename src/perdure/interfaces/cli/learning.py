@@ -10,7 +10,8 @@ from rich.text import Text
 from perdure.interfaces.cli import knowledge_lines as show_as
 from perdure.interfaces.cli.asking import instant, read_text
 from perdure.interfaces.cli.finding import Which
-from perdure.interfaces.cli.output import Output, plain
+from perdure.interfaces.cli.output import Output
+from perdure.interfaces.shapes import plain
 from perdure.services.extracting import Learned
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")]
@@ -27,9 +28,7 @@ def extract(ctx: typer.Context, session: Which = None, dry_run: DryRun = False) 
     rest = f"{found.todos} todos, {found.skipped} sentences left out, {found.echoes} echoes, {found.refused} refused"
     would = "; nothing was stored" if dry_run else ""
     summary = f"{found.messages} messages: {show_as.counted(found)}; {rest}{would}"
-    told = plain(found)
-    assert isinstance(told, dict)  # noqa: S101 - a dataclass
-    out.value({"dry_run": dry_run, **told}, [*show_as.learned_lines(found, out.width), Text(summary)])
+    out.value({"dry_run": dry_run, **plain(found)}, [*show_as.learned_lines(found, out.width), Text(summary)])
 
 
 def seed(ctx: typer.Context, file: Annotated[str, typer.Argument(help="A text about the user, or - for stdin.")]) -> None:
@@ -56,9 +55,7 @@ def curate(ctx: typer.Context, dry_run: DryRun = False) -> None:
     end = "" if done.action is None else f"; perdure undo {done.action} takes it back"
     would = "; nothing was changed" if dry_run else end
     summary = f"{done.memories} memories: {len(done.folds)} folds, {len(done.clashes)} clashes{would}"
-    told = plain(done)
-    assert isinstance(told, dict)  # noqa: S101 - a dataclass
-    out.value({"dry_run": dry_run, **told}, [*show_as.curation_lines(done, out.width), Text(summary)])
+    out.value({"dry_run": dry_run, **plain(done)}, [*show_as.curation_lines(done, out.width), Text(summary)])
 
 
 def undo(
@@ -105,9 +102,7 @@ def audit(
     text = None if export is None else read_text(export)
     with ctx.obj.memory() as memory:
         report = memory.audit(text)
-    told = plain(report)
-    assert isinstance(told, dict)  # noqa: S101 - a dataclass
-    out.value({**told, "counts": report.counts}, show_as.audit_lines(report, out.width))
+    out.value(report, show_as.audit_lines(report, out.width))
 
 
 COMMANDS = (extract, seed, curate, undo, diff, audit)

@@ -14,7 +14,7 @@ from perdure.domain.knowledge import FACT_TYPES, MEMORY_TYPES
 from perdure.handles.knowledge import ListFields, RememberFields
 from perdure.interfaces.cli import knowledge_lines as show_as
 from perdure.interfaces.cli.asking import chosen, instant, taking
-from perdure.interfaces.cli.output import Output, plain
+from perdure.interfaces.cli.output import Output
 from perdure.interfaces.cli.rendering import one_line
 from perdure.services.extracting import Learned
 from perdure.services.knowledge import Recalled
@@ -124,7 +124,7 @@ def show(ctx: typer.Context, key: Key) -> None:
     out: Output = ctx.obj.out
     with ctx.obj.memory() as memory:
         found = memory.memories.get(key)
-    out.value(recalled_fields(found), show_as.memory_whole(found, out.width))
+    out.value(found, show_as.memory_whole(found, out.width))
 
 
 @app.command()
@@ -149,7 +149,7 @@ def foundation(ctx: typer.Context) -> None:
     with ctx.obj.memory() as memory:
         found, more = memory.memories.foundation()
     if out.as_json:
-        out.value({"memories": [recalled_fields(one) for one in found], "more": more})
+        out.value({"memories": list(found), "more": more})
         return
     _entries(out, found, empty="nothing is pinned")
     if more:
@@ -227,17 +227,10 @@ def rejections(ctx: typer.Context, limit: Limit = 20) -> None:
     out.entries(found, lines, empty="nothing was refused")
 
 
-def recalled_fields(recalled: Recalled) -> dict[str, object]:
-    """A memory for JSON: its key for other commands, what it says, then the rows."""
-    told = plain(recalled)
-    assert isinstance(told, dict)  # noqa: S101 - a dataclass
-    return {"key": recalled.memory.record_key, "content": recalled.content, **told}
-
-
 def _entries(out: Output, found: list[Recalled] | tuple[Recalled, ...], *, empty: str) -> None:
     lines = (line for one in found for line in show_as.memory_entry(one, out.width))
-    out.entries([recalled_fields(one) for one in found], lines, empty=empty)
+    out.entries(list(found), lines, empty=empty)
 
 
 def _changed(out: Output, found: Recalled, what: str) -> None:
-    out.value(recalled_fields(found), [Text(f"{one_line(found.memory.record_key)} {what}")])
+    out.value(found, [Text(f"{one_line(found.memory.record_key)} {what}")])

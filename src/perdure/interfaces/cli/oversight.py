@@ -12,15 +12,14 @@ import typer
 import perdure
 from perdure import settings as settings_module
 from perdure.domain.errors import InvalidInput
-from perdure.domain.oversight import SAVE_MODES, TARGETS, DecisionKind, Injection, Kept
+from perdure.domain.oversight import SAVE_MODES, TARGETS, DecisionKind
 from perdure.domain.text import Json
 from perdure.domain.times import check_instant
 from perdure.handles.oversight import AfterFields, BeforeFields
 from perdure.interfaces.cli import oversight_lines as show_as
 from perdure.interfaces.cli.asking import chosen, instant, read_text, taking
-from perdure.interfaces.cli.output import Output, plain, safe
+from perdure.interfaces.cli.output import Output, safe
 from perdure.interfaces.cli.rendering import one_line
-from perdure.services.render import span_dict
 
 DECISION_KINDS: tuple[DecisionKind, ...] = get_args(DecisionKind)
 
@@ -43,7 +42,7 @@ def before(
         fields["budget_tokens"] = budget
     with ctx.obj.memory() as memory:
         found = memory.before(goal, **fields)
-    out.value(_injection(found), show_as.explained(found, out.width) if explain else show_as.text_of(found))
+    out.value(found, show_as.explained(found, out.width) if explain else show_as.text_of(found))
     if not out.as_json:
         for line in show_as.summed_up(found):
             out.note(safe(one_line(line)))
@@ -83,7 +82,7 @@ def after(
         kept = memory.after(tool, value, treated.goal, **fields)
         if treated.accept and kept.action == "suggested":
             kept = memory.accept(kept, value)
-    out.value(_kept(kept), show_as.kept_lines(kept, out.width))
+    out.value(kept, show_as.kept_lines(kept, out.width))
     if kept.action == "suggested" and not out.as_json:
         out.note("nothing is saved yet; the same with --accept saves it")
     if treated.accept and not kept.saved and kept.action != "unchanged":
@@ -157,26 +156,3 @@ def _fields(treated: Treated) -> AfterFields:
         start, end = (check_instant(instant(moment, "--window"), "--window") for moment in treated.window)
         fields["window"] = (start, end)
     return fields
-
-
-# -- for JSON
-
-
-def _injection(found: Injection) -> dict[str, object]:
-    told = _told(found)
-    span = found.time_range
-    more = {"text": found.text, "stable": found.stable, "tail": found.tail, "version": found.version}
-    return {**told, **more, "nothing": found.nothing, "time_range": None if span is None else span_dict(span)}
-
-
-def _kept(kept: Kept) -> dict[str, object]:
-    told = _told(kept)
-    if kept.series is not None:
-        told["series"] = {**_told(kept.series), "window": span_dict(kept.series.window)}
-    return {**told, "window": None if kept.window is None else span_dict(kept.window), "saved": kept.saved}
-
-
-def _told(value: object) -> dict[str, object]:
-    told = plain(value)
-    assert isinstance(told, dict)  # noqa: S101 - a dataclass
-    return told

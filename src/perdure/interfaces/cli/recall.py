@@ -11,14 +11,13 @@ from rich.text import Text
 
 from perdure.domain.context import Context
 from perdure.domain.errors import InvalidInput
-from perdure.domain.recall import ENTRY_KINDS, Recall, SeriesGap
+from perdure.domain.recall import ENTRY_KINDS
 from perdure.domain.times import check_instant
 from perdure.handles.recall import RecallFields
 from perdure.interfaces.cli import recall_lines as show_as
 from perdure.interfaces.cli.asking import chosen, instant, taking
-from perdure.interfaces.cli.output import Output, plain, safe, visible
+from perdure.interfaces.cli.output import Output, safe, visible
 from perdure.interfaces.cli.rendering import one_line
-from perdure.services.render import span_dict
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +49,7 @@ def recall(ctx: typer.Context, question: Annotated[str, typer.Argument(help="Wha
     with ctx.obj.memory() as memory:
         found = memory.recall(question, **fields)
     show = show_as.explained if wanted.explain else show_as.table
-    out.value(_told(found), show(found, out.width, full=wanted.full))
+    out.value(found, show(found, out.width, full=wanted.full))
     if out.as_json:
         return
     if not found.hits:
@@ -111,18 +110,10 @@ COMMANDS = (recall, context, reindex)
 
 def tell_context(out: Output, found: Context, *, as_chat: bool = False) -> None:
     """A context: as the text that the agent sees, as the messages of a chat, or with all that belongs to it as JSON."""
-    told = {
-        "messages": found.as_messages(),
-        "blocks": found.blocks,
-        "tokens": found.tokens,
-        "budget_tokens": found.budget_tokens,
-        "dropped": found.dropped,
-        "notes": found.notes,
-    }
     if as_chat:
-        Output(as_json=True).value(told["messages"])
+        Output(as_json=True).value(found.as_messages())
     else:
-        out.value(told, [Text(visible(found.text))] if found.text else [])
+        out.value(found, [Text(visible(found.text))] if found.text else [])
     if not out.as_json:
         out.note(f"{found.tokens:,} of {found.budget_tokens:,} tokens")
         for title, words in (("over budget", found.dropped), ("note", found.notes)):
@@ -159,18 +150,3 @@ def _time_range(since: str | None, until: str | None) -> tuple[datetime, datetim
     if start >= end:
         raise InvalidInput(f"`--until` = {end.isoformat()} is not after `--since` = {start.isoformat()}; give a later one")
     return start, end
-
-
-def _told(found: Recall) -> dict[str, object]:
-    """An answer for JSON: all of it, with times in place of microseconds."""
-    told = plain(found)
-    assert isinstance(told, dict)  # noqa: S101 - a dataclass
-    span = found.understood.time_range
-    told["understood"]["time_range"] = None if span is None else span_dict(span)
-    told["uncovered"]["gaps"] = [_gap(gap) for gap in found.uncovered.gaps]
-    told["uncovered"]["lines"] = list(found.uncovered.lines())
-    return told
-
-
-def _gap(gap: SeriesGap) -> dict[str, object]:
-    return {"series": gap.series, "spans": [span_dict(span) for span in gap.spans]}

@@ -14,7 +14,7 @@ from perdure.domain.times import from_us, to_us
 from perdure.handles.series import SeriesHandle
 from perdure.interfaces.cli.output import safe
 from perdure.interfaces.cli.state import read_json
-from perdure.services.render import answer_dict, cleanup_dict, merge_dict, series_dict, span_dict
+from perdure.interfaces.shapes import plain
 
 app = typer.Typer(no_args_is_help=True, help="Time series, and which windows of them are held.", rich_markup_mode=None)
 Name = Annotated[str, typer.Argument(help="The series, e.g. kudos_timeseries.")]
@@ -29,7 +29,7 @@ def list_series(ctx: typer.Context, limit: Annotated[int, typer.Option(help="How
     with ctx.obj.memory() as memory:
         found = memory.list_series(limit)
     ctx.obj.out.table(
-        [{"name": one.name, **series_dict(one)} for one in found],
+        found,
         {
             "series": [one.name for one in found],
             "entries": [one.count for one in found],
@@ -58,7 +58,7 @@ def merge(
         done = series.merge(batch, window=window, complete=not cut_off)
     told = f"added {done.added}, duplicates {done.duplicates}, updated {done.updated}, total {done.total_count}"
     lines = [told, *(f"rejected entry {one.index}: {safe(one.reason)}" for one in done.rejected)]
-    ctx.obj.out.value(merge_dict(done), lines)
+    ctx.obj.out.value(done, lines)
 
 
 @app.command()
@@ -77,7 +77,7 @@ def query(
     lines.append(f"{answer.count} entries; coverage {answer.coverage}: {safe(answer.reason)}")
     if answer.next_page is not None:
         lines.append(f"more: --page '{safe(answer.next_page)}'")
-    ctx.obj.out.value(answer_dict(answer), lines)
+    ctx.obj.out.value(answer, lines)
 
 
 @app.command()
@@ -86,7 +86,7 @@ def gaps(ctx: typer.Context, name: Name, start: Start, end: End) -> None:
     with ctx.obj.memory() as memory:
         found = memory.series(name).gaps(start, end)
     ctx.obj.out.table(
-        [span_dict(gap) for gap in found],
+        found,
         {
             "from": [gap.start.isoformat() for gap in found],
             "to": [gap.end.isoformat() for gap in found],
@@ -113,11 +113,10 @@ def show(
         windows = series.windows(span.start, span.end)
         answer = series.query(span.start, span.end, limit=1)
     told = {
-        "name": name,
-        **series_dict(held),
-        "windows": [{**span_dict(window.span), "fetched_at": from_us(window.fetched_us).isoformat()} for window in windows],
-        "provisional": [span_dict(one) for one in answer.provisional],
-        "gaps": [span_dict(one) for one in answer.gaps],
+        **plain(held),
+        "windows": windows,
+        "provisional": answer.provisional,
+        "gaps": answer.gaps,
     }
     ctx.obj.out.value(told, _drawing(held, windows, answer.provisional, span))
 
@@ -130,7 +129,7 @@ def cleanup(
     with ctx.obj.memory() as memory:
         done = memory.series(name).cleanup(keep_days)
     lines = [f"removed {done.removed}, kept {done.kept}; cutoff {done.cutoff_date.isoformat(timespec='seconds')}"]
-    ctx.obj.out.value(cleanup_dict(done), lines)
+    ctx.obj.out.value(done, lines)
 
 
 @app.command()

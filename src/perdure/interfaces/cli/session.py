@@ -16,10 +16,11 @@ from perdure.domain.messages import Message
 from perdure.handles.memory import Memory
 from perdure.interfaces.cli import rendering as show_as
 from perdure.interfaces.cli import session_changes
-from perdure.interfaces.cli.finding import SESSION_LAYERS, Which, as_kind, find_session, find_version, newest, session_fields
-from perdure.interfaces.cli.output import Output, plain
+from perdure.interfaces.cli.finding import SESSION_LAYERS, Which, as_kind, find_session, find_version, newest
+from perdure.interfaces.cli.output import Output
 from perdure.interfaces.cli.recall import tell_context
 from perdure.interfaces.cli.rendering import Talk
+from perdure.interfaces.shapes import plain
 
 app = typer.Typer(
     no_args_is_help=True, help="Conversations: their working sets and the layers over them.", rich_markup_mode=None
@@ -57,7 +58,7 @@ def list_sessions(
             there = engine.memory(user, agent=one.address.agent, channel=one.address.channel, space=ctx.obj.space)
             held = (newest(there.conversation, kind, one.id) for kind in SESSION_LAYERS)
             layers.append({digest.kind: digest.version for digest in held if digest is not None})
-    told = [{**session_fields(one), "layers": versions} for one, versions in zip(found, layers, strict=True)]
+    told = [{**plain(one), "layers": versions} for one, versions in zip(found, layers, strict=True)]
     lines = (line for one, versions in zip(found, layers, strict=True) for line in show_as.session_entry(one, versions))
     ctx.obj.out.entries(told, lines, empty="no sessions here yet")
 
@@ -92,7 +93,7 @@ def show(
         yield from Talk(out.width, full=full).lines(messages)
 
     older = show_as.older(held, messages)
-    out.value({"session": session_fields(held), "layers": layers, "messages": messages, "older": older}, lines())
+    out.value({"session": held, "layers": layers, "messages": messages, "older": older}, lines())
 
 
 @app.command()
@@ -210,7 +211,6 @@ def state(ctx: typer.Context) -> None:
         found = memory.conversation.agent_state()
         [rolling] = memory.conversation.digests("rolling", limit=1) or [None]
     told = plain(found)
-    assert isinstance(told, dict)  # noqa: S101 - a dataclass
     told["rolling"] = None if rolling is None else rolling.text
     lines = list(show_as.agent_state_lines(found))
     if rolling is not None:

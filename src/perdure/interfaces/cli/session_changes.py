@@ -11,7 +11,7 @@ from perdure.domain.digests import Digest
 from perdure.domain.errors import InvalidInput
 from perdure.domain.messages import Session
 from perdure.interfaces.cli.asking import ask
-from perdure.interfaces.cli.finding import SESSION_LAYERS, Which, find_session, session_fields
+from perdure.interfaces.cli.finding import SESSION_LAYERS, Which, find_session
 from perdure.interfaces.cli.output import Output, safe
 from perdure.interfaces.cli.rendering import agent_state_lines, covered, local
 
@@ -71,7 +71,7 @@ def close(ctx: typer.Context, session: Which = None) -> None:
     """
     with ctx.obj.memory() as memory:
         held = memory.conversation.close(session)
-    ctx.obj.out.value(session_fields(held), [f"session {safe(held.id)} ended {local(held.ended_at)}"])
+    ctx.obj.out.value(held, [f"session {safe(held.id)} ended {local(held.ended_at)}"])
 
 
 def resume(ctx: typer.Context, session: Which = None) -> None:
@@ -81,7 +81,7 @@ def resume(ctx: typer.Context, session: Which = None) -> None:
     """
     with ctx.obj.memory() as memory:
         held = memory.conversation.resume(session)
-    ctx.obj.out.value(session_fields(held), [f"session {safe(held.id)} is open; what is said next belongs to it"])
+    ctx.obj.out.value(held, [f"session {safe(held.id)} is open; what is said next belongs to it"])
 
 
 def delete(
