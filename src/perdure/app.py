@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,7 @@ from perdure.domain.errors import InvalidInput
 from perdure.domain.limits import Limits
 from perdure.domain.recall import parse_blend
 from perdure.domain.reports import BackupReport, DoctorReport, ProcessReport, PurgeReport, StoreFile, VerifyReport
-from perdure.domain.scope import DEFAULT, Owner, Scope
+from perdure.domain.scope import DEFAULT, RESERVED, Owner, Scope
 from perdure.engine.extractive import ExtractiveSummariser
 from perdure.engine.upkeep import CURATE, EXTRACT, LESSONS, SWEEP, TALLY, TRANSCRIPT
 from perdure.handles.agents import AgentHandle
@@ -46,6 +46,7 @@ from perdure.ports.store import Progress, Store
 from perdure.ports.summarise import Summariser
 from perdure.services.agents import Agents
 from perdure.services.aggregates import Aggregates
+from perdure.services.api_keys import ApiKeys
 from perdure.services.assembly import Assembly
 from perdure.services.auditing import Auditing
 from perdure.services.backup import backup, check_file
@@ -69,6 +70,7 @@ from perdure.services.knowing import Knowing
 from perdure.services.knowledge import Knowledge
 from perdure.services.lessons import Lessons
 from perdure.services.mirrors import Mirrors
+from perdure.services.once import Once
 from perdure.services.overseeing import Overseer
 from perdure.services.prompting import Prompting
 from perdure.services.readthrough import ReadThrough
@@ -247,6 +249,27 @@ class Engine:
     def agents(self) -> AgentHandle:
         """The agents of the space that the settings name: the texts that make them, and the channels they answer on."""
         return AgentHandle(self._settings.space, self._services.lessons.prompting.agents)
+
+    @property
+    def space(self) -> str:
+        """The application or customer that data belongs to when a call names none."""
+        return self._settings.space
+
+    @property
+    def api_keys(self) -> ApiKeys:
+        """The keys that let callers in over the network, to the space that the settings name."""
+        return ApiKeys(self._store, self._clock, self._settings.space)
+
+    @property
+    def once(self) -> Once:
+        """What remembers which requests were carried out, for skins whose callers repeat them."""
+        return Once(self._store, self._clock)
+
+    def users(self, *, limit: int = 1_000) -> Sequence[str]:
+        """The users of the space that the settings name, in order."""
+        rows = self._settings.limits.page(limit)
+        found = {owner.user for owner in self._services.recall.indexing.owners() if owner.space == self._settings.space}
+        return sorted(user for user in found if not user.startswith(RESERVED))[:rows]
 
     def process(self, seconds: float = 10.0) -> ProcessReport:
         """Run the jobs that are due, until none is or the time is up."""

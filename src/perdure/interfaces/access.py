@@ -1,0 +1,69 @@
+"""Who is asking, and what they may do. A skin that serves several callers binds every handle through here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from perdure.app import Engine
+from perdure.domain.api_keys import ApiKey, Permission
+from perdure.domain.scope import DEFAULT
+from perdure.handles.memory import Memory
+
+
+class Denied(Exception):
+    """The caller is not known (401), or may not do this (403). Says nothing about what there is."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = "unauthenticated" if status == 401 else "forbidden"
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """A caller: an API key, or the person at this machine."""
+
+    name: str
+    """The key's id, or `local`: for logs and limits, never a secret."""
+    users: frozenset[str] | None
+    """Whose memory may be reached; None: everybody's."""
+    permissions: frozenset[Permission]
+
+    def allow(self, need: Permission, user: str | None = None) -> None:
+        """Return if this caller may do what needs `need`, for that user; else `Denied`."""
+        if need not in self.permissions:
+            raise Denied(403, f"this key does not permit {need}; ask for one that does")
+        if user is not None and self.users is not None and user not in self.users:
+            raise Denied(403, f"this key is not for user {user!r:.80}; name a user that it is bound to")
+
+    def alone(self) -> str | None:
+        """The user, if there is only one this caller can mean."""
+        return next(iter(self.users)) if self.users is not None and len(self.users) == 1 else None
+
+
+LOCAL = Access("local", None, frozenset({"read", "write", "admin"}))
+"""The person at this machine: whoever reaches loopback may open the file, too."""
+
+
+def of_key(key: ApiKey) -> Access:
+    return Access(key.id, None if key.users is None else frozenset(key.users), frozenset(key.permissions))
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """An engine as one caller sees it."""
+
+    engine: Engine
+    access: Access
+
+    def memory(self, user: str, need: Permission, *, agent: str = DEFAULT, channel: str = DEFAULT) -> Memory:
+        """A handle for that user, if the caller may; the space is the engine's own, never the caller's choice."""
+        self.access.allow(need, user)
+        return self.engine.memory(user, agent=agent, channel=channel)
+
+    def whole(self, need: Permission = "admin") -> Engine:
+        """The engine itself, for what concerns the whole store."""
+        self.access.allow(need)
+        if self.access.users is not None:
+            raise Denied(403, "this key is bound to some users; what concerns the whole store needs one for all")
+        return self.engine
