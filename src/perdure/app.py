@@ -20,6 +20,7 @@ from perdure.domain.scope import DEFAULT, RESERVED, Owner, Scope
 from perdure.engine.extractive import ExtractiveSummariser
 from perdure.engine.upkeep import CURATE, EXTRACT, LESSONS, SWEEP, TALLY, TRANSCRIPT
 from perdure.handles.agents import AgentHandle
+from perdure.handles.api_keys import ApiKeyHandle
 from perdure.handles.conversation import ConversationServices
 from perdure.handles.knowledge import KnowledgeServices
 from perdure.handles.lessons import LessonServices
@@ -256,14 +257,9 @@ class Engine:
         return self._settings.space
 
     @property
-    def api_keys(self) -> ApiKeys:
+    def api_keys(self) -> ApiKeyHandle:
         """The keys that let callers in over the network, to the space that the settings name."""
-        return ApiKeys(self._store, self._clock, self._settings.space)
-
-    @property
-    def once(self) -> Once:
-        """What remembers which requests were carried out, for skins whose callers repeat them."""
-        return Once(self._store, self._clock)
+        return ApiKeyHandle(ApiKeys(self._store, self._clock, self._settings.space))
 
     def users(self, *, limit: int = 1_000) -> Sequence[str]:
         """The users of the space that the settings name, in order."""
@@ -327,6 +323,11 @@ class Engine:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
+
+
+def requests_of(engine: Engine) -> Once:
+    """What remembers which requests were carried out, for a skin whose callers repeat them."""
+    return Once(engine._store, engine._clock)
 
 
 def context_store(engine: Engine, *, user: str | None = None, space: str | None = None) -> ContextStore:

@@ -145,7 +145,7 @@ def load(environ: Mapping[str, str] | None = None, **given: object) -> Settings:
 def listing(environ: Mapping[str, str] | None = None, **given: object) -> list[Setting]:
     """Every key with its value and source, in the order of definition."""
     env = os.environ if environ is None else environ
-    path = _config_path(env)
+    path = config_path(env)
     file = _read_file(path)
     _refuse_unknown(env, file, path)
     found = []
@@ -197,7 +197,9 @@ def default_store_path() -> Path:
     return user_data_path("perdure", appauthor=False, ensure_exists=True) / "perdure.db"
 
 
-def _config_path(env: Mapping[str, str]) -> Path:
+def config_path(environ: Mapping[str, str] | None = None) -> Path:
+    """The file that settings are read from; in the default place it need not exist."""
+    env = os.environ if environ is None else environ
     if named := env.get(PREFIX + "CONFIG"):
         path = Path(named)
         if not path.is_file():

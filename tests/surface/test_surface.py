@@ -26,11 +26,13 @@ from perdure.aio import (
     AsyncTranscripts,
     AsyncTurn,
 )
+from perdure.aio.api_keys import AsyncApiKeyHandle
 from perdure.aio.instructions import AsyncInstructions
 from perdure.aio.knowledge import AsyncEntities, AsyncMemories, AsyncTasks, AsyncTodos
 from perdure.aio.lessons import AsyncAgentHandle, AsyncLessons
 from perdure.app import Engine
 from perdure.handles.agents import AgentHandle
+from perdure.handles.api_keys import ApiKeyHandle
 from perdure.handles.conversation import Conversation, Turn
 from perdure.handles.instructions import InstructionHandle
 from perdure.handles.knowledge import EntityHandle, Memories, TaskHandle, TodoHandle
@@ -123,6 +125,7 @@ def public(kind: type) -> dict[str, object]:
         (InstructionHandle, AsyncInstructions),
         (LessonHandle, AsyncLessons),
         (AgentHandle, AsyncAgentHandle),
+        (ApiKeyHandle, AsyncApiKeyHandle),
     ],
 )
 def test_the_async_face_has_the_same_calls(sync: type, asynchronous: type) -> None:
@@ -137,6 +140,6 @@ def test_opening_takes_the_same_arguments_in_both_colours() -> None:
 def test_every_data_call_needs_a_scope() -> None:
     """The engine itself has only what concerns the store, and the agents that all users of a space share."""
     assert public(Engine).keys() == {
-        "agents", "backup", "close", "doctor", "files", "limits", "memory", "process", "purge", "reindex", "verify",
-        "worker",
+        "agents", "api_keys", "backup", "close", "doctor", "files", "limits", "memory", "process", "purge", "reindex", "space",
+        "users", "verify", "worker",
     }  # fmt: skip

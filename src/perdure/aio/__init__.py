@@ -7,12 +7,13 @@ to end before the cancellation goes on: no write outlives the task that asked fo
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 from perdure import app
+from perdure.aio.api_keys import AsyncApiKeyHandle
 from perdure.aio.conversation import AsyncConversation, AsyncTranscripts, AsyncTurn
 from perdure.aio.data import AsyncSeries, AsyncState
 from perdure.aio.knowledge import AsyncEntities, AsyncMemories, AsyncTasks, AsyncTodos
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AsyncAgentHandle",
+    "AsyncApiKeyHandle",
     "AsyncConversation",
     "AsyncEngine",
     "AsyncEntities",
@@ -88,6 +90,17 @@ class AsyncEngine:
     @property
     def agents(self) -> AsyncAgentHandle:
         return AsyncAgentHandle(self._engine.agents, self._threads)
+
+    @property
+    def api_keys(self) -> AsyncApiKeyHandle:
+        return AsyncApiKeyHandle(self._engine.api_keys, self._threads)
+
+    @property
+    def space(self) -> str:
+        return self._engine.space
+
+    async def users(self, *, limit: int = 1_000) -> Sequence[str]:
+        return await self._threads.run(self._engine.users, limit=limit)
 
     def worker(self) -> Worker:
         return self._engine.worker()

@@ -13,17 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from perdure.interfaces.shapes import plain
+from perdure.interfaces.visible import visible as visible
 from perdure.ports.store import Progress
-
-CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
-# These break lines or turn the text around them: a stored text could pass for another one.
-CONTROL |= {code: f"\\u{code:04x}" for code in (0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A))}
-
-
-def visible(text: object) -> str:
-    """Stored text for a `Text`: control characters are shown, never obeyed."""
-    return str(text).translate(CONTROL)
-
 
 def safe(text: object) -> str:
     """Stored text for a line with markup: markup and control characters are shown, never obeyed."""

@@ -16,6 +16,7 @@ from fastapi import Request, Response
 from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 
+from perdure.app import requests_of
 from perdure.domain.errors import Conflict
 from perdure.domain.scope import Owner, shared_owner
 from perdure.interfaces.access import Denied
@@ -63,21 +64,22 @@ class OnceRoute(APIRoute):
             if key is None or request.method in ("GET", "HEAD"):
                 return await handle(request)
             engine, answers = request.app.state.engine, request.app.state.answers
+            done = requests_of(engine)
             user = request.path_params.get("user")
             # Who may not write is not told what was written.
             request.state.access.allow("write", user)
             owner = shared_owner(engine.space) if user is None else engine.memory(user).scope.owner
             body = await request.body()
             asked = f"{request.state.access.name} {request.method} {request.url.path}?{request.url.query}\n".encode()
-            claim: Claim = await run_in_threadpool(engine.once.claim, owner, key, hashlib.sha256(asked + body).hexdigest())
+            claim: Claim = await run_in_threadpool(done.claim, owner, key, hashlib.sha256(asked + body).hexdigest())
             if claim.state != "new":
                 return _repeated(claim, answers.find(owner, claim.key))
             try:
                 response = await handle(request)
             except (Exception, Denied):
-                await run_in_threadpool(engine.once.release, owner, claim)
+                await run_in_threadpool(done.release, owner, claim)
                 raise
-            await run_in_threadpool(engine.once.finish, owner, claim, response.status_code)
+            await run_in_threadpool(done.finish, owner, claim, response.status_code)
             answers.keep(owner, claim.key, response)
             return response
 
