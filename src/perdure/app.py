@@ -6,6 +6,7 @@ import os
 import socket
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -14,18 +15,21 @@ from typing import TYPE_CHECKING
 
 from perdure.domain.errors import InvalidInput
 from perdure.domain.limits import Limits
+from perdure.domain.portable import ExportReport, ImportReport
 from perdure.domain.recall import parse_blend
-from perdure.domain.reports import BackupReport, DoctorReport, ProcessReport, PurgeReport, StoreFile, VerifyReport
+from perdure.domain.reports import BackupReport, DoctorReport, Health, ProcessReport, PurgeReport, StoreFile, VerifyReport
 from perdure.domain.scope import DEFAULT, RESERVED, Owner, Scope
 from perdure.engine.extractive import ExtractiveSummariser
 from perdure.engine.upkeep import CURATE, EXTRACT, LESSONS, SWEEP, TALLY, TRANSCRIPT
 from perdure.handles.agents import AgentHandle
 from perdure.handles.api_keys import ApiKeyHandle
+from perdure.handles.chatting import Chat
 from perdure.handles.conversation import ConversationServices
 from perdure.handles.knowledge import KnowledgeServices
 from perdure.handles.lessons import LessonServices
 from perdure.handles.memory import Memory, MemoryServices
 from perdure.handles.oversight import OversightServices
+from perdure.handles.portable import Importation, PortableServices, Source, import_all
 from perdure.handles.recall import RecallServices
 from perdure.handles.series import SeriesServices
 from perdure.parts import (
@@ -37,6 +41,7 @@ from perdure.parts import (
     lesson_files,
     near_words,
     open_store,
+    scratch_store,
     token_count,
     word_vectors,
 )
@@ -59,10 +64,13 @@ from perdure.services.digesting import Digesting
 from perdure.services.doctor import Doctor
 from perdure.services.embedders import Embedders
 from perdure.services.entities import Entities
+from perdure.services.exporting import Exporting, Target
 from perdure.services.extracting import Extracting
 from perdure.services.folding import Folding
+from perdure.services.foreign import ForeignImporting
 from perdure.services.forgetting import Forgetting
 from perdure.services.history import History
+from perdure.services.importing import Importing
 from perdure.services.indexing import Indexing
 from perdure.services.ingest import Ingest
 from perdure.services.instructions import Instructions
@@ -73,6 +81,7 @@ from perdure.services.lessons import Lessons
 from perdure.services.mirrors import Mirrors
 from perdure.services.once import Once
 from perdure.services.overseeing import Overseer
+from perdure.services.overviewing import Overviewing
 from perdure.services.prompting import Prompting
 from perdure.services.readthrough import ReadThrough
 from perdure.services.recalling import Recalling
@@ -88,6 +97,8 @@ from perdure.services.todos import Todos
 from perdure.services.transcripts import Transcripts, transcript_handler
 from perdure.services.turns import Turns
 from perdure.services.undoing import Undoing
+from perdure.services.vault_reading import VaultImporting
+from perdure.services.vaults import VaultExporting
 from perdure.services.verify import verify
 from perdure.services.work import TIDY, Handler, Worker, tidy_handler, tidy_job
 from perdure.settings import Settings, load
@@ -96,6 +107,8 @@ if TYPE_CHECKING:
     from typing import Self, Unpack
 
 BACKGROUND_STOP_S = 10.0
+BACKGROUND_REST = 1.0
+"""Python runs one thread at a time. Half of it at most goes to the jobs, the rest stays with those who wait for an answer."""
 
 
 def open(  # noqa: A001 - `perdure.open` reads as what it is, and nothing in this module needs the builtin
@@ -214,6 +227,8 @@ class Engine:
             RecallServices(recalling, indexing),
             self._overseeing(consultant, state, knowing),
             taught,
+            Overviewing(store, clock, settings.zone),
+            _portable(store, clock, settings, known, (taught.lessons, todos)),
         )
         self._handlers: dict[str, Handler] = {
             TIDY: tidy_handler(store, clock),
@@ -223,7 +238,7 @@ class Engine:
             CURATE: knowledge.curating.handle,
             INDEX_JOB: indexing.handle,
         }
-        self._background = _Background(self.worker()) if background else None
+        self._background = _Background(replace(self.worker(), rest=BACKGROUND_REST)) if background else None
 
     def _overseeing(self, consultant: Consultant, state: StateService, knowing: Knowing) -> OversightServices:
         store, clock, settings, recalling = self._store, self._clock, self._settings, knowing.recalling
@@ -257,6 +272,16 @@ class Engine:
         return self._settings.space
 
     @property
+    def zone(self) -> str:
+        """The time zone of the users, as the settings name it."""
+        return self._settings.zone
+
+    @property
+    def default_user(self) -> str:
+        """The user that is meant where a call of the command line or a page names none; empty: nobody."""
+        return self._settings.user
+
+    @property
     def api_keys(self) -> ApiKeyHandle:
         """The keys that let callers in over the network, to the space that the settings name."""
         return ApiKeyHandle(ApiKeys(self._store, self._clock, self._settings.space))
@@ -286,12 +311,41 @@ class Engine:
         """Write everything to one file, as of one moment, while writers go on."""
         return backup(self._store, Path(path), replace=replace, progress=progress)
 
+    def export(self, to: Target, *, replace: bool = False, progress: Progress | None = None) -> ExportReport:
+        """Write every row of each user of the space to one file, as of one moment, and what they share; see `Memory.export`."""
+        return self._services.portable.exporting.export_all(self._settings.space, to, replace=replace, progress=progress)
+
+    def import_(
+        self, source: Source, *, replace: bool = False, dry_run: bool = False, progress: Progress | None = None
+    ) -> ImportReport:
+        """Take over the users of a lossless export under the names they have there, each in one transaction.
+
+        A user that holds data is a `Conflict`, and nothing is changed, unless `replace`.
+        """
+        how = Importation(replace=replace, dry_run=dry_run, progress=progress)
+        return import_all(self._settings.space, self._services.portable, source, how)
+
     def doctor(self) -> DoctorReport:
         """Prove a round trip through the store, and say what is degraded."""
+        return self._doctor.examine(self._troubles(self._trouble()))
+
+    def health(self) -> Health:
+        """What is degraded, and how much there is of everything: a look only, cheap enough to ask for again and again."""
+        space, trouble = self._settings.space, self._trouble()
+        owners = [owner for owner in self._services.recall.indexing.owners() if owner.space == space]
+        users = sum(not owner.user.startswith(RESERVED) for owner in owners)
+        return replace(self._doctor.look(self._troubles(trouble), users), worker_trouble=trouble)
+
+    def _trouble(self) -> str | None:
+        return None if self._background is None else self._background.trouble()
+
+    def _troubles(self, trouble: str | None) -> tuple[str, ...]:
+        return () if trouble is None else (f"background worker: {trouble}",)
+
+    @property
+    def _doctor(self) -> Doctor:
         versions = {"perdure": _version()}
-        doctor = Doctor(self._store, self._clock, self._ingest, self._history, self._handlers, versions, self._model_name)
-        trouble = None if self._background is None else self._background.trouble()
-        return doctor.examine(() if trouble is None else (f"background worker: {trouble}",))
+        return Doctor(self._store, self._clock, self._ingest, self._history, self._handlers, versions, self._model_name)
 
     def purge(self) -> PurgeReport:
         """Forget finished jobs, and give freed space back so that deleted data leaves the disk too."""
@@ -328,6 +382,24 @@ class Engine:
 def requests_of(engine: Engine) -> Once:
     """What remembers which requests were carried out, for a skin whose callers repeat them."""
     return Once(engine._store, engine._clock)
+
+
+def chat_with(engine: Engine, memory: Memory) -> Chat:
+    """A chat at the address of `memory`, with the model of the engine if it has one."""
+    return Chat(memory, engine._services.oversight.keeper.consultant)
+
+
+def _portable(
+    store: Store, clock: Clock, settings: Settings, known: Knowledge, books: tuple[Lessons, Todos]
+) -> PortableServices:
+    """What takes data out and in."""
+    return PortableServices(
+        Exporting(store),
+        Importing(store, settings.limits, scratch_store),
+        ForeignImporting(store, clock, settings.limits),
+        VaultExporting(store),
+        VaultImporting(known, *books),
+    )
 
 
 def context_store(engine: Engine, *, user: str | None = None, space: str | None = None) -> ContextStore:

@@ -12,7 +12,7 @@ from perdure.domain.knowledge import EntityName, Evidence, Extraction, Extractio
 from perdure.domain.lessons import Heard, Lesson, Origin, Refused
 from perdure.domain.memories import MemoryRecord, Statement
 from perdure.domain.prompts import Prompt, PromptPart
-from perdure.domain.things import AgentTask, Entity, Rejection, Suggestion, Todo
+from perdure.domain.things import AgentTask, Entity, Link, Rejection, Suggestion, Todo
 from perdure.engine.committing import Outcome
 from perdure.services.auditing import AuditReport
 from perdure.services.curating import Curation
@@ -36,6 +36,7 @@ __all__ = [
     "Heard",
     "Learned",
     "Lesson",
+    "Link",
     "MemoryRecord",
     "Origin",
     "Outcome",

@@ -115,6 +115,13 @@ def open_store(settings: Settings) -> Store:
     )
 
 
+def scratch_store(folder: Path) -> Store:
+    """A store that is thrown away with its folder: what is imported is looked at there first."""
+    from perdure.adapters.sqlite.store import SqliteStore
+
+    return SqliteStore(folder / "scratch.db", synchronous="NORMAL")
+
+
 def check_summariser(summariser: object) -> None:
     """`InvalidInput` unless it has what the port of a summariser asks for, or is None."""
     if summariser is None:

@@ -166,7 +166,7 @@ def listing(environ: Mapping[str, str] | None = None, **given: object) -> list[S
 GROUPS = {"layers": Layers, "limits": Limits}
 """Keys that stand beside the others but are handed on together."""
 PYTHON_ONLY = frozenset(
-    {"metadata_bytes_max", "batch_messages_max", "entry_bytes_max", "batch_entries_max"}
+    {"metadata_bytes_max", "batch_messages_max", "entry_bytes_max", "batch_entries_max", "import_bytes_max"}
     | {"window_messages", "rolling_turns", "spine_turns"}
 )
 """Fields of the groups that hosts set in Python if ever: whoever needs another value has code of their own anyway."""

@@ -6,10 +6,13 @@ The Python examples run as tests of their own (conftest.py at the root), but for
 from __future__ import annotations
 
 import inspect
+import json
 import os
 import re
 import subprocess
 import sys
+import threading
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -37,6 +40,10 @@ FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 EXIT = re.compile(r"# exit (\d+)$")
+SERVE = re.compile(r"perdure serve\b(?!.*(--help|# exit))")
+CURL = re.compile(r"\bcurl\b")
+ADDRESS = re.compile(r"\b(?:127\.0\.0\.1|localhost):\d+\b")
+ANYWHERE = "127.0.0.1:1"
 
 
 def name_of(page: Path) -> str:
@@ -77,10 +84,15 @@ def consoles(page: Path) -> list[Command]:
 
 
 class Terminal:
-    """A shell in an empty directory, with an empty home and a store of its own."""
+    """A shell in an empty directory, with an empty home and a store of its own.
+
+    `perdure serve` goes on in the background, on a free port, and requests of the page go there.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._server: subprocess.Popen[str] | None = None
+        self._address = ""
         self._env = {
             "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}", "HOME": str(folder), "XDG_CONFIG_HOME": str(folder),
             "XDG_DATA_HOME": str(folder), "PERDURE_URL": "sqlite:///perdure.db", "COLUMNS": "200",
@@ -88,14 +100,52 @@ class Terminal:
 
     def check(self, command: Command) -> None:
         """Run it; exit code and output are as the page says."""
+        if SERVE.match(command.line):
+            self._serve(command)
+            return
+        if CURL.search(command.line) and self._server is None:
+            self._serve(Command("perdure serve", ""))
+        line = ADDRESS.sub(self._address, command.line) if self._address else command.line
         done = subprocess.run(
-            ["/bin/sh", "-c", command.line], cwd=self._folder, env=self._env, stdin=subprocess.DEVNULL, text=True, timeout=120,
+            ["/bin/sh", "-c", line], cwd=self._folder, env=self._env, stdin=subprocess.DEVNULL, text=True, timeout=120,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
         assert done.returncode == command.exit_code, f"{command.line}\n{done.stdout}"
         if command.shown:
-            pattern = ".*".join(re.escape(part.strip()) for part in re.split("…", _squeezed(command.shown)))
-            assert re.fullmatch(pattern, _squeezed(done.stdout), re.DOTALL), f"{command.line}\n{done.stdout}"
+            assert _as_shown(command, done.stdout), f"{command.line}\n{done.stdout}"
+
+    def _serve(self, command: Command) -> None:
+        """Start the server as the page says, but on a free port; it says where it is when it is ready."""
+        self.close()
+        words = list(re.sub(r"--port[ =]\d+", "", EXIT.sub("", command.line).rstrip(" &")).split()[1:])
+        self._server = subprocess.Popen(
+            [str(BIN / "perdure"), *words, "--port", "0"], cwd=self._folder, env={**self._env, "PYTHONUNBUFFERED": "1"}, text=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        assert self._server.stdout is not None
+        said = ""
+        watch = threading.Timer(60, self._server.kill)
+        watch.start()
+        try:
+            while not (self._address and (not command.shown or _as_shown(command, ADDRESS.sub(ANYWHERE, said)))):
+                line = self._server.stdout.readline()
+                assert line, f"{command.line} ended, or did not say what the page shows:\n{said}"
+                said += line
+                if found := ADDRESS.search(line):
+                    self._address = found[0]
+        finally:
+            watch.cancel()
+
+    def close(self) -> None:
+        if self._server is not None:
+            self._server.terminate()
+            self._server.communicate(timeout=30)
+            self._server, self._address = None, ""
+
+
+def _as_shown(command: Command, output: str) -> bool:
+    pattern = ".*".join(re.escape(part.strip()) for part in re.split("…", _squeezed(ADDRESS.sub(ANYWHERE, command.shown))))
+    return re.fullmatch(pattern, _squeezed(ADDRESS.sub(ANYWHERE, output)), re.DOTALL) is not None
 
 
 def _squeezed(text: str) -> str:
@@ -104,8 +154,10 @@ def _squeezed(text: str) -> str:
 
 
 @pytest.fixture
-def terminal(tmp_path: Path) -> Terminal:
-    return Terminal(tmp_path)
+def terminal(tmp_path: Path) -> Iterator[Terminal]:
+    terminal = Terminal(tmp_path)
+    yield terminal
+    terminal.close()
 
 
 @pytest.mark.slow
@@ -152,6 +204,22 @@ def run_sql(text: str, superuser: psycopg.Connection[Any], here: Any) -> None:
     superuser.execute(f"ALTER ROLE {role} CREATEROLE".encode())
     with psycopg.connect(here(f"postgresql://{role}:x@localhost/{database}"), autocommit=True) as connection:
         connection.execute(statements.encode())
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_configuration_can_be_read_as_what_it_is(page: Path) -> None:
+    for block in blocks(page):
+        if block.language == "json":
+            json.loads(block.text)
+        elif block.language == "toml":
+            tomllib.loads(block.text)
+
+
+def test_every_block_says_what_it_is() -> None:
+    """So that none is left unchecked by a slip of the pen. `sh` is what a reader types elsewhere, `text` what is printed."""
+    known = {"python", "console", "json", "toml", "sql", "sh", "text", "markdown", "yaml", "http"}
+    wrong = {name_of(page): block.text[:60] for page in PAGES for block in blocks(page) if block.language not in known}
+    assert wrong == {}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

@@ -22,11 +22,14 @@ from perdure.aio.memory import AsyncMemory
 from perdure.aio.threads import Threads
 from perdure.aio.tools import AsyncTools
 from perdure.domain.limits import Limits
-from perdure.domain.reports import BackupReport, DoctorReport, ProcessReport, PurgeReport, StoreFile, VerifyReport
+from perdure.domain.portable import ExportReport, ImportReport
+from perdure.domain.reports import BackupReport, DoctorReport, Health, ProcessReport, PurgeReport, StoreFile, VerifyReport
 from perdure.domain.scope import DEFAULT, Owner
+from perdure.handles.portable import Source
 from perdure.parts import Models
 from perdure.ports.clock import Clock
 from perdure.ports.store import Progress
+from perdure.services.exporting import Target
 from perdure.services.work import Worker
 from perdure.settings import Settings
 
@@ -99,6 +102,14 @@ class AsyncEngine:
     def space(self) -> str:
         return self._engine.space
 
+    @property
+    def zone(self) -> str:
+        return self._engine.zone
+
+    @property
+    def default_user(self) -> str:
+        return self._engine.default_user
+
     async def users(self, *, limit: int = 1_000) -> Sequence[str]:
         return await self._threads.run(self._engine.users, limit=limit)
 
@@ -116,8 +127,19 @@ class AsyncEngine:
     ) -> BackupReport:
         return await self._threads.run(self._engine.backup, path, replace=replace, progress=progress)
 
+    async def export(self, to: Target, *, replace: bool = False, progress: Progress | None = None) -> ExportReport:
+        return await self._threads.run(self._engine.export, to, replace=replace, progress=progress)
+
+    async def import_(
+        self, source: Source, *, replace: bool = False, dry_run: bool = False, progress: Progress | None = None
+    ) -> ImportReport:
+        return await self._threads.run(self._engine.import_, source, replace=replace, dry_run=dry_run, progress=progress)
+
     async def doctor(self) -> DoctorReport:
         return await self._threads.run(self._engine.doctor)
+
+    async def health(self) -> Health:
+        return await self._threads.run(self._engine.health)
 
     async def purge(self) -> PurgeReport:
         return await self._threads.run(self._engine.purge)

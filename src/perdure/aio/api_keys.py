@@ -32,5 +32,8 @@ class AsyncApiKeyHandle:
     async def recognise(self, secret: str) -> ApiKey | None:
         return await self._threads.run(self._keys.recognise, secret)
 
+    async def find(self, key_id: str) -> ApiKey | None:
+        return await self._threads.run(self._keys.find, key_id)
+
     async def in_use(self) -> bool:
         return await self._threads.run(self._keys.in_use)

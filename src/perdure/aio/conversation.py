@@ -32,6 +32,9 @@ class AsyncConversation:
     async def list_sessions(self, source: str | None = None, *, limit: int = 100) -> Sequence[SessionLine]:
         return await self._threads.run(self._talk.list_sessions, source, limit=limit)
 
+    async def session(self, session: str | None = None) -> Session:
+        return await self._threads.run(self._talk.session, session)
+
     async def close(self, session: str | None = None) -> Session:
         return await self._threads.run(self._talk.close, session)
 
@@ -61,6 +64,9 @@ class AsyncConversation:
 
     async def digests(self, kind: DigestKind | None = None, *, session: str | None = None, limit: int = 20) -> Sequence[Digest]:
         return await self._threads.run(self._talk.digests, kind, session=session, limit=limit)
+
+    async def digest(self, kind: DigestKind, version: int, *, session: str | None = None) -> Digest:
+        return await self._threads.run(self._talk.digest, kind, version, session=session)
 
     def expand(self, digest: Digest, *, whole: bool = False) -> AsyncIterator[Message]:
         return self._threads.each(self._talk.expand(digest, whole=whole))

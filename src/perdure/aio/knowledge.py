@@ -7,9 +7,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from perdure.aio.threads import Threads
+from perdure.domain.journal import Operation
 from perdure.domain.knowledge import MemoryType, TodoKind
 from perdure.domain.memories import Statement
-from perdure.domain.things import AgentTask, Entity, Rejection, Suggestion, TaskState, Todo
+from perdure.domain.things import AgentTask, Entity, Link, Rejection, Suggestion, TaskState, Todo
 from perdure.handles.knowledge import EntityHandle, ListFields, Memories, TaskHandle, TodoHandle
 from perdure.services.knowledge import Recalled
 
@@ -34,6 +35,9 @@ class AsyncMemories:
 
     async def history(self, key: str) -> Sequence[Statement]:
         return await self._threads.run(self._memories.history, key)
+
+    async def changes(self, key: str, limit: int = 50) -> Sequence[Operation]:
+        return await self._threads.run(self._memories.changes, key, limit)
 
     async def foundation(self) -> tuple[Sequence[Recalled], int]:
         return await self._threads.run(self._memories.foundation)
@@ -77,6 +81,9 @@ class AsyncEntities:
 
     async def merge(self, ref: str, into: str) -> int:
         return await self._threads.run(self._entities.merge, ref, into)
+
+    async def links(self, limit: int = 200) -> Sequence[Link]:
+        return await self._threads.run(self._entities.links, limit)
 
     async def suggestions(self, limit: int = 100) -> Sequence[Suggestion]:
         return await self._threads.run(self._entities.suggestions, limit)

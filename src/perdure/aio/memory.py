@@ -22,6 +22,8 @@ from perdure.domain.knowledge import MemoryType
 from perdure.domain.messages import Message, MessageFields, NewMessage, Session
 from perdure.domain.models import Usage
 from perdure.domain.oversight import Decision, DecisionKind, Injection, Kept
+from perdure.domain.overview import Overview
+from perdure.domain.portable import ExportFormat, ExportReport, ImportFormat, ImportReport
 from perdure.domain.prompts import Prompt
 from perdure.domain.recall import Recall
 from perdure.domain.scope import Scope
@@ -31,11 +33,13 @@ from perdure.engine.committing import Outcome
 from perdure.handles.knowledge import RememberFields
 from perdure.handles.memory import Memory
 from perdure.handles.oversight import DECISIONS_SHOWN, AfterFields, BeforeFields, Ran, RunFields
+from perdure.handles.portable import Source
 from perdure.handles.recall import RecallFields
 from perdure.handles.series import SeriesRules
 from perdure.ports.store import Progress
 from perdure.services.auditing import AuditReport
 from perdure.services.curating import Curation
+from perdure.services.exporting import Target
 from perdure.services.extracting import Learned
 from perdure.services.forgetting import Forgotten
 from perdure.services.prompting import BUDGET_TOKENS
@@ -79,6 +83,9 @@ class AsyncMemory:
     @property
     def transcripts(self) -> AsyncTranscripts:
         return AsyncTranscripts(self._memory.transcripts, self._threads)
+
+    async def overview(self, *, days: int = 30) -> Overview:
+        return await self._threads.run(self._memory.overview, days=days)
 
     async def remember(self, content: str, type: MemoryType = "PROFILE", **fields: Unpack[RememberFields]) -> Outcome:
         return await self._threads.run(self._memory.remember, content, type, **fields)
@@ -134,6 +141,23 @@ class AsyncMemory:
 
     async def audit(self, export: str | None = None) -> AuditReport:
         return await self._threads.run(self._memory.audit, export)
+
+    async def export(
+        self, to: Target, format: ExportFormat = "jsonl", *, replace: bool = False, progress: Progress | None = None
+    ) -> ExportReport:
+        return await self._threads.run(self._memory.export, to, format, replace=replace, progress=progress)
+
+    async def import_(
+        self,
+        source: Source,
+        format: ImportFormat = "auto",
+        *,
+        replace: bool = False,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> ImportReport:
+        call = self._memory.import_
+        return await self._threads.run(call, source, format, replace=replace, dry_run=dry_run, progress=progress)
 
     async def recall(self, query: str, **fields: Unpack[RecallFields]) -> Recall:
         return await self._threads.run(self._memory.recall, query, **fields)

@@ -30,27 +30,27 @@ class Layers:
     history_messages_keep: int = 0
     """So many of the newest stay in it then. 0: three fifths of `history_messages_max`."""
     history_tokens_max: int = 100_000
-    """More tokens than this, and the oldest half is folded, until it fits."""
+    """More tokens than this, and the oldest half is folded, until it fits. Also the budget of a context that names none."""
     fold_messages_min: int = 8
-    """From so many messages on, a request folds the conversation first."""
+    """From so many messages on, a request folds the turns that are over."""
     fold_words_max: int = 300
-    """Length of the text such a fold leaves."""
+    """Words of the text that such a fold leaves."""
     flush_every_s: int = 1_800
-    """How often the periodic flush looks at an address."""
+    """Seconds between two looks of the periodic flush at an address."""
     flush_inactive_s: int = 1_800
-    """After more silence than this, it clears the working set."""
+    """After silence of more seconds than this, it clears the working set."""
     flush_messages_min: int = 4
     """Below so many messages it asks no model."""
     rolling_turns: int = 4
     """A rolling digest after every so many turns of a session."""
     rolling_chars_max: int = 600
-    """Its length."""
+    """Characters of a rolling digest."""
     spine_turns: int = 20
     """A new version of the spine after more turns of the user than this."""
     spine_chars_max: int = 4_000
-    """Its length."""
+    """Characters of the spine."""
     summary_tokens_max: int = 2_000
-    """What a fold may cost in a prompt, its pinned lines included."""
+    """Tokens of a fold, what it keeps word for word included."""
     window_messages: int = 20
     """So many messages a model is shown at once when it summarises."""
 

@@ -14,13 +14,13 @@ class Limits:
     """What one call may carry and what may wait. All are settings; the defaults suit chat."""
 
     message_bytes_max: int = 1_048_576
-    """Content and tool calls of one message, in UTF-8."""
+    """Content and tool call arguments of one message, in UTF-8."""
     metadata_bytes_max: int = 65_536
     """Metadata of one message, as JSON."""
     batch_messages_max: int = 10_000
     """Messages in one `append_many`."""
     queue_jobs_max: int = 1_000
-    """Jobs of one user that are waiting or running."""
+    """Jobs of one user that are ready or running. Waiting can help, so the error is retriable."""
     page_rows_max: int = 10_000
     """Rows one listing returns at most."""
     state_value_bytes_max: int = 67_108_864
@@ -31,6 +31,8 @@ class Limits:
     """One entry of a series, as JSON."""
     batch_entries_max: int = 100_000
     """Entries in one merge."""
+    import_bytes_max: int = 4_294_967_296
+    """What one import may bring, unpacked."""
 
     def __post_init__(self) -> None:
         for field in fields(self):

@@ -85,6 +85,8 @@ class RecallQuery:
     """Messages on either side of a found one that come with it."""
     collapse: bool = True
     """What was learned from a message and the message itself are one hit."""
+    misses: int = 0
+    """So many of those that came next are told, too: what was left out, and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +148,8 @@ class Hit:
     entities: tuple[str, ...] = ()
     neighbours: tuple[Neighbour, ...] = ()
     tokens: int = 0
+    memory: str | None = None
+    """Of a `memory`, the key of the memory that it is a statement of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +209,14 @@ class Understood:
 
 
 @dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Something that was found and is not among the hits, and why not."""
+
+    hit: Hit
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Recall:
     """The answer: hits, best first, and what they do not cover."""
 
@@ -215,6 +227,8 @@ class Recall:
     tokens: int = 0
     explanation: str = ""
     """`explain()`, if that was asked for."""
+    left_out: tuple[LeftOut, ...] = ()
+    """What came next and why it is not among the hits, if an explanation was asked for."""
 
     def explain(self) -> str:
         """How the question was understood, and why each hit stands where it stands, as text."""
@@ -234,5 +248,6 @@ class Recall:
                 parts = f"{hit.trace.similarity:.3f}, recency {hit.trace.recency:.3f}, frequency {hit.trace.frequency:.3f}"
                 lines.append(f"   blended of similarity {parts}")
             lines += [f"   {reason}" for reason in hit.trace.why]
+        lines += [f"left out: {one.hit.kind} {one.hit.id!r} {one.hit.score:.3f}: {one.why}" for one in self.left_out]
         lines += [f"not covered: {line}" for line in self.uncovered.lines()]
         return "\n".join(lines)

@@ -65,6 +65,24 @@ class StoreDescription:
 
 
 @dataclass(frozen=True, slots=True)
+class Health:
+    """The state of everything, as far as looking tells; nothing is written for it."""
+
+    store: StoreDescription
+    queue: QueueReport
+    degraded: tuple[str, ...]
+    users: int
+    models: tuple[Usage, ...] = ()
+    """What models were asked on behalf of all users, by purpose and outcome."""
+    worker_trouble: str | None = None
+    """What keeps the background worker of this process from its work."""
+
+    @property
+    def healthy(self) -> bool:
+        return not self.degraded
+
+
+@dataclass(frozen=True, slots=True)
 class DoctorReport:
     """A proven round trip, and the state of everything around it."""
 

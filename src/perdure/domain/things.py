@@ -53,6 +53,15 @@ class Entity:
 
 
 @dataclass(frozen=True, slots=True)
+class Link:
+    """Two entities that statements name together; the first may be `user`."""
+
+    one: str
+    other: str
+    statements: int
+
+
+@dataclass(frozen=True, slots=True)
 class Todo:
     """What the user intends. It belongs to the agent it was told to."""
 

@@ -102,23 +102,31 @@ def _clashes(group: Sequence[AuditItem]) -> Iterator[AuditFinding]:
 
 def read_export(text: str) -> list[AuditItem]:
     """Texts from another engine's export: mem0 (JSON), or the reference memory server of MCP (JSON lines)."""
+    return [item for number, one in enumerate(export_entries(text)) for item in _from_object(one, number)]
+
+
+def export_entries(text: str) -> list[Mapping[str, Any]]:
+    """The memories, entities and relations of such an export, as they stand there."""
     utf8_size(text, "an export")
     try:
         whole = _parsed(text)
     except ValueError:
         lines = [line for line in text.splitlines() if line.strip()]
-        return [item for number, line in enumerate(lines) for item in _from_line(line, number)]
+        return [_an_object(_from_line(line, number), number) for number, line in enumerate(lines)]
     if isinstance(whole, Mapping) and _ENTRY & whole.keys():
-        return _from_object(whole, 0)  # JSON lines, of which there is one
+        return [whole]  # JSON lines, of which there is one
     listed = whole.get("results", whole.get("memories", whole.get("entities"))) if isinstance(whole, Mapping) else whole
     if not isinstance(listed, list):
         raise InvalidInput("the export has no list of memories; give mem0's JSON or the memory server's JSON lines")
-    return [item for number, one in enumerate(listed) for item in _from_object(one, number)]
+    relations = whole.get("relations") if isinstance(whole, Mapping) else None
+    return [
+        _an_object(one, number) for number, one in enumerate([*listed, *(relations if isinstance(relations, list) else ())])
+    ]
 
 
-def _from_line(line: str, number: int) -> list[AuditItem]:
+def _from_line(line: str, number: int) -> Any:
     try:
-        return _from_object(_parsed(line), number)
+        return _parsed(line)
     except ValueError:
         raise InvalidInput(f"line {number + 1} of the export is no JSON; give it as it was exported") from None
 
@@ -130,11 +138,15 @@ def _parsed(text: str) -> Any:
         raise InvalidInput("the export is nested too deeply to be one; give it as it was exported") from None
 
 
-def _from_object(one: Any, number: int) -> list[AuditItem]:
+def _an_object(one: Any, number: int) -> Mapping[str, Any]:
     if not isinstance(one, Mapping):
         raise InvalidInput(
             f"entry {number} of the export is a `{type(one).__name__}`, not an object; give it as it was exported"
         )
+    return one
+
+
+def _from_object(one: Mapping[str, Any], number: int) -> list[AuditItem]:
     if isinstance(one.get("observations"), list):
         name = str(one.get("name", number))
         return [AuditItem(f"{name}#{place}", str(text), name) for place, text in enumerate(one["observations"])]
@@ -142,10 +154,11 @@ def _from_object(one: Any, number: int) -> list[AuditItem]:
     if text is None:
         return []  # a relation: it names no text of its own
     at = one.get("updated_at") or one.get("created_at")
-    return [AuditItem(str(one.get("id", number)), str(text), str(one.get("user_id", "")), _instant(at))]
+    return [AuditItem(str(one.get("id", number)), str(text), str(one.get("user_id", "")), instant_of(at))]
 
 
-def _instant(text: object) -> datetime | None:
+def instant_of(text: object) -> datetime | None:
+    """The moment that an ISO text means, in UTC where it names no zone; None if it means none."""
     try:
         read = datetime.fromisoformat(str(text))
     except ValueError:

@@ -187,7 +187,6 @@ _LANGUAGES_OF = _languages_of()
 @cache
 def _stemmer(language: str) -> _Stemmed:
     """The stemmer of a language, with the stems it found before: most words of most texts are met again."""
-    stem = snowballstemmer.stemmer(language).stemWord
     irregular = IRREGULAR if language == "english" else {}
     known: dict[str, list[str]] = {}
 
@@ -196,7 +195,8 @@ def _stemmer(language: str) -> _Stemmed:
         if found is None:
             if len(known) >= STEMS_KEPT_MAX:
                 known.clear()
-            found = known[word] = [stem(irregular.get(word, word))]
+            # A stemmer holds the word it is at, so that threads must not share one; making it costs less than stemming.
+            found = known[word] = [snowballstemmer.stemmer(language).stemWord(irregular.get(word, word))]
         return found
 
     return stemmed

@@ -102,12 +102,14 @@ def found_block(cards: Sequence[Card], hits: Sequence[Hit], tokens_max: int, cou
         lines.pop()
     told = {fact.id for card in cards[: len(lines)] for fact in card.facts}
     chosen: list[_Shown] = []
+    days: set[tuple[str, str]] = set()
     spent = _found(lines, [], count).tokens if lines else count(_found([], [], count).render())
     misses = 0
     wanted = [hit for hit in hits if hit.id not in told]
     for hit in wanted:
         shown = _excerpt(hit, max(1, int(tokens_max * EXCERPT_SHARE)), count)
-        cost = count(_line(shown)) + 2 + (0 if any(_day(one.hit) == _day(hit) for one in chosen) else count(_heading(hit)) + 2)
+        day = _day(hit)
+        cost = count(_line(shown)) + 2 + (0 if day in days else count(_heading(hit)) + 2)
         if spent + cost > tokens_max:
             misses += 1
             if misses > MISSES_MAX:
@@ -115,6 +117,7 @@ def found_block(cards: Sequence[Card], hits: Sequence[Hit], tokens_max: int, cou
             continue
         misses = 0
         chosen.append(shown)
+        days.add(day)
         spent += cost
     while chosen and _found(lines, chosen, count).tokens > tokens_max:
         chosen.pop()

@@ -37,6 +37,10 @@ class ApiKeyHandle:
         """The key that this is the secret of, if it is in use."""
         return self._keys.recognise(secret)
 
+    def find(self, key_id: str) -> ApiKey | None:
+        """The key with that id, if it is in use."""
+        return self._keys.find(key_id)
+
     def in_use(self) -> bool:
         """Whether any key lets somebody in."""
         return self._keys.any_alive()

@@ -52,6 +52,10 @@ class Conversation:
         """
         return self._do.sessions.list_(self._scope, source, limit=limit)
 
+    def session(self, session: str | None = None) -> Session:
+        """A session (default: the one that goes on, or else the newest); `NotFound` if this address has none."""
+        return self._do.sessions.find(self._scope, session)
+
     def close(self, session: str | None = None) -> Session:
         """End a session (default: the one that goes on) at its last activity; its digest is written by a job."""
         return self._do.sessions.close(self._scope, session)
@@ -108,6 +112,10 @@ class Conversation:
     def digests(self, kind: DigestKind | None = None, *, session: str | None = None, limit: int = 20) -> Sequence[Digest]:
         """Versions of the layers of this address, newest session and version first; `spine` is the user's."""
         return self._do.sessions.digests(self._scope, session=session, kind=kind, limit=limit)
+
+    def digest(self, kind: DigestKind, version: int, *, session: str | None = None) -> Digest:
+        """One version of a layer of a session (default: the one that goes on), or of the user's spine; else `NotFound`."""
+        return self._do.sessions.digest(self._scope, kind, version, session=session)
 
     def expand(self, digest: Digest, *, whole: bool = False) -> Iterator[Message]:
         """The messages that a digest stands for; with `whole`, also those of the versions that it continues."""

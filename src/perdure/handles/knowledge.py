@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, TypedDict
 
 from perdure.domain.entities import parse_ref
 from perdure.domain.errors import InvalidInput
+from perdure.domain.journal import Operation
 from perdure.domain.knowledge import IMPORTANCE_MAX, EntityName, FactType, MemoryType, Proposal, TodoKind, TodoProposal
 from perdure.domain.memories import MemoryRecord, Statement
 from perdure.domain.scope import ID_BYTES_MAX, Scope
 from perdure.domain.text import check_id
-from perdure.domain.things import AgentTask, Entity, Rejection, Suggestion, TaskState, Todo
+from perdure.domain.things import AgentTask, Entity, Link, Rejection, Suggestion, TaskState, Todo
 from perdure.engine.committing import Outcome
 from perdure.engine.hygiene import flaw
 from perdure.services.auditing import Auditing
@@ -23,6 +24,7 @@ from perdure.services.extracting import Extracting
 from perdure.services.forgetting import Forgetting
 from perdure.services.instructions import Instructions
 from perdure.services.knowledge import Knowledge, MemoryQuery, Recalled, entity_names
+from perdure.services.spans import UPDATE, traced
 from perdure.services.todos import Todos
 from perdure.services.undoing import Undoing
 
@@ -140,26 +142,35 @@ class Memories:
         """Every statement of a memory, and what it took the place of or gave way to, oldest first."""
         return self._do.history(self._scope, key)
 
+    def changes(self, key: str, limit: int = 50) -> Sequence[Operation]:
+        """What was done to a memory and to its statements, newest first: the part of the journal that is about it."""
+        return self._do.changes(self._scope, key, limit=limit)
+
     def foundation(self) -> tuple[Sequence[Recalled], int]:
         """The first pinned memories, by creation, and how many more are pinned."""
         return self._do.foundation(self._scope)
 
+    @traced(UPDATE)
     def pin(self, key: str) -> Recalled:
         """Make it part of the foundation, also if it was archived; its importance becomes 3, and no curator touches it."""
         return self._do.edit(self._scope, key, _pinned, "pin")
 
+    @traced(UPDATE)
     def unpin(self, key: str) -> Recalled:
         """No longer part of the foundation; its importance stays."""
         return self._do.edit(self._scope, key, lambda held: replace(held, pinned=False), "unpin")
 
+    @traced(UPDATE)
     def archive(self, key: str) -> Recalled:
         """Hide it; nothing is lost. A pinned one has to be unpinned first."""
         return self._do.edit(self._scope, key, _archived, "archive")
 
+    @traced(UPDATE)
     def restore(self, key: str) -> Recalled:
         """Show an archived one again."""
         return self._do.edit(self._scope, key, lambda held: replace(held, status="ACTIVE"), "restore")
 
+    @traced(UPDATE)
     def edit(self, key: str, *, importance: int | None = None, label: str | None = None) -> Recalled:
         """Correct what is said about the memory as a whole. What it states is corrected by `remember(…, corrects=True)`."""
         if importance is not None and (isinstance(importance, bool) or importance not in range(IMPORTANCE_MAX + 1)):
@@ -209,6 +220,10 @@ class EntityHandle:
     def merge(self, ref: str, into: str) -> int:
         """Make two entities one; the number by which `undo` takes it back. Two that were named side by side stay two."""
         return self._do.merge(self._scope.owner, ref, into)
+
+    def links(self, limit: int = 200) -> Sequence[Link]:
+        """Which entities current statements name together, and which they tell of the user; the strongest first."""
+        return self._do.links(self._scope, limit=limit)
 
     def suggestions(self, limit: int = 100) -> Sequence[Suggestion]:
         """What a person should decide: names that may mean one, statements that may clash."""

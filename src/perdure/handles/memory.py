@@ -16,6 +16,8 @@ from perdure.domain.knowledge import MemoryType
 from perdure.domain.messages import Message, MessageFields, NewMessage, Session
 from perdure.domain.models import Usage
 from perdure.domain.oversight import Decision, DecisionKind, Injection, Kept
+from perdure.domain.overview import Overview
+from perdure.domain.portable import ExportFormat, ExportReport, ImportFormat, ImportReport
 from perdure.domain.prompts import Prompt
 from perdure.domain.recall import Recall
 from perdure.domain.scope import Scope
@@ -24,7 +26,7 @@ from perdure.domain.tally import Tally
 from perdure.domain.text import utf8_size
 from perdure.engine.auditing import read_export
 from perdure.engine.committing import Outcome
-from perdure.handles import oversight
+from perdure.handles import oversight, portable
 from perdure.handles.conversation import Conversation, ConversationServices, Turn, held_turn, new_message
 from perdure.handles.instructions import InstructionHandle
 from perdure.handles.knowledge import (
@@ -39,6 +41,7 @@ from perdure.handles.knowledge import (
 )
 from perdure.handles.lessons import LessonHandle, LessonServices
 from perdure.handles.oversight import AfterFields, BeforeFields, OversightServices, Ran, RunFields
+from perdure.handles.portable import Importation, PortableServices, Source
 from perdure.handles.recall import RecallFields, RecallServices, recall
 from perdure.handles.series import SeriesHandle, SeriesRules, SeriesServices
 from perdure.handles.state import State
@@ -48,11 +51,14 @@ from perdure.ports.clock import Clock
 from perdure.ports.store import Progress
 from perdure.services.auditing import AuditReport
 from perdure.services.curating import Curation
+from perdure.services.exporting import Target
 from perdure.services.extracting import Learned
 from perdure.services.forgetting import Forgotten
 from perdure.services.history import History
 from perdure.services.ingest import Ingest
+from perdure.services.overviewing import Overviewing
 from perdure.services.prompting import BUDGET_TOKENS
+from perdure.services.spans import CREATE, DELETE, SEARCH, traced
 from perdure.services.state import StateService
 from perdure.services.transcripts import Transcripts
 from perdure.services.turns import LEASE_S, WAIT_S
@@ -76,6 +82,8 @@ class MemoryServices:
     recall: RecallServices
     oversight: OversightServices
     lessons: LessonServices
+    overviewing: Overviewing
+    portable: PortableServices
 
 
 class Memory:
@@ -117,8 +125,13 @@ class Memory:
             raise Unsupported("no transcripts are kept; set `files_dir` to the folder they should be in")
         return TranscriptHandle(self.scope, self._do.transcripts)
 
+    def overview(self, *, days: int = 30) -> Overview:
+        """How much is held of what, and how much came and changed on each of the last days."""
+        return self._do.overviewing.overview(self.scope, days=days)
+
     # -- what is known
 
+    @traced(CREATE)
     def remember(self, content: str, type: MemoryType = "PROFILE", **fields: Unpack[RememberFields]) -> Outcome:
         """Keep a statement about the user's world: `remember("Lives in Austin", attribute="lives_in", value="Austin")`.
 
@@ -129,6 +142,7 @@ class Memory:
         """
         return remember(self.scope, self._do.knowledge, content, type, fields)
 
+    @traced(CREATE)
     def seed(self, text: str) -> Sequence[Outcome]:
         """Learn from a text about the user that somebody wrote for this purpose, such as a profile."""
         return self._do.knowledge.extracting.seed(self.scope, text)
@@ -186,6 +200,7 @@ class Memory:
         """What changed between two moments, one operation per row: as it was before, and as it was after."""
         return self._do.knowledge.knowledge.diff(self.scope, start, end)
 
+    @traced(DELETE)
     def forget(
         self,
         *,
@@ -224,8 +239,37 @@ class Memory:
         auditing = self._do.knowledge.auditing
         return auditing.audit(self.scope.owner) if export is None else auditing.report(read_export(export))
 
+    def export(
+        self, to: Target, format: ExportFormat = "jsonl", *, replace: bool = False, progress: Progress | None = None
+    ) -> ExportReport:
+        """Write all of this user's data, as of one moment, whichever agents and channels it came by.
+
+        `jsonl`: every row as a line, to a file (packed if its name ends with `.gz`) or to something open in binary mode;
+        `import_` brings back exactly that. `vault`: a folder of Markdown notes, in which only what has changed is written;
+        notes that people edited stay as they are unless `replace`.
+        """
+        return portable.export(self.scope, self._do.portable, to, format, replace=replace, progress=progress)
+
+    def import_(
+        self,
+        source: Source,
+        format: ImportFormat = "auto",
+        *,
+        replace: bool = False,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> ImportReport:
+        """Take over data as this user's: a lossless export (`jsonl`), or what a `vault`, `mem0` or an `mcp` server remembers.
+
+        An export replaces nothing unless `replace`: a user that holds data is a `Conflict`. It is taken over as a whole or not
+        at all. The others are proposals that are added to what is known; doing it again changes nothing.
+        """
+        how = Importation(format, replace, dry_run, progress)
+        return portable.import_(self.scope, self._do.portable, source, how)
+
     # -- finding again
 
+    @traced(SEARCH)
     def recall(self, query: str, **fields: Unpack[RecallFields]) -> Recall:
         """What is remembered that answers `query`, best first, each hit with its source and the trace of its score.
 
@@ -242,6 +286,7 @@ class Memory:
 
     # -- the overseer
 
+    @traced(SEARCH)
     def before(self, goal: str, **fields: Unpack[BeforeFields]) -> Injection:
         """What to give to an agent before it works on `goal`: saved state, series, memories, lessons that matter; or nothing.
 
@@ -289,6 +334,7 @@ class Memory:
 
     # -- the conversation
 
+    @traced(SEARCH)
     def context(self, goal: str | None = None, *, budget_tokens: int | None = None) -> Context:
         """What the agent should be given now: what is remembered of this user, then the conversation as it stands.
 
@@ -316,6 +362,7 @@ class Memory:
         """
         return held_turn(self.scope, self._do.conversation, wait_s=wait_s, lease_s=lease_s)
 
+    @traced(CREATE)
     def append(self, role: str, content: str, **fields: Unpack[MessageFields]) -> Message:
         """Log one message, durably, and queue the work it causes.
 
@@ -326,6 +373,7 @@ class Memory:
         """
         return self._do.ingest.append(self.scope, [new_message(role, content, fields)])[0]
 
+    @traced(CREATE)
     def append_many(self, messages: Iterable[NewMessage]) -> list[Message]:
         """Log several messages in one transaction: all of them, in order, or none."""
         return self._do.ingest.append(self.scope, messages)

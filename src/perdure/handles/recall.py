@@ -15,6 +15,9 @@ from perdure.domain.times import check_instant, to_us
 from perdure.services.indexing import Indexing
 from perdure.services.recalling import Recalling
 
+MISSES_TOLD = 5
+"""An explanation names so many of those that were left out."""
+
 
 class RecallFields(TypedDict, total=False):
     """What may be said besides the question. Everything is optional."""
@@ -42,6 +45,9 @@ def recall(scope: Scope, services: RecallServices, query: str, fields: RecallFie
     unknown = [name for name in fields if name not in RecallFields.__annotations__]
     if unknown:
         raise TypeError(f"recall() got an unexpected keyword argument {unknown[0]!r}")
+    explain: object = fields.get("explain", False)
+    if not isinstance(explain, bool):
+        raise InvalidInput(f"`explain` = {explain!r:.40} must be True or False")
     given = RecallQuery(
         query,
         kinds=_texts(fields.get("kinds", ENTRY_KINDS), "kinds"),  # type: ignore[arg-type]  # checked by the service
@@ -53,10 +59,8 @@ def recall(scope: Scope, services: RecallServices, query: str, fields: RecallFie
         limit=fields.get("limit", 10),
         budget_tokens=fields.get("budget_tokens"),
         neighbours=fields.get("neighbours", 0),
+        misses=MISSES_TOLD if explain else 0,
     )
-    explain: object = fields.get("explain", False)
-    if not isinstance(explain, bool):
-        raise InvalidInput(f"`explain` = {explain!r:.40} must be True or False")
     found = services.recalling.recall(scope, given)
     return replace(found, explanation=found.explain()) if explain else found
 

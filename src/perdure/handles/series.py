@@ -18,6 +18,7 @@ from perdure.services.aggregates import Aggregates, Period, as_csv, as_jsonl, fl
 from perdure.services.readthrough import Fetcher, FetchOptions, ReadThrough, Window
 from perdure.services.render import answer_dict
 from perdure.services.series import Cleanup, QueryOptions, SeriesService
+from perdure.services.spans import DELETE, UPSERT, traced
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -92,12 +93,14 @@ class SeriesHandle:
         """Make it with these rules, or change them. Entries already held keep their ids and instants."""
         return self._do.series.configure(self._owner, self.name, rules)
 
+    @traced(DELETE)
     def remove(self) -> int:
         """Delete it with everything it holds; how many entries that were."""
         return self._do.series.remove(self._owner, self.name)
 
     # -- putting in
 
+    @traced(UPSERT)
     def merge(
         self,
         entries: Iterable[object],

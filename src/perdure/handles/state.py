@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from perdure.domain.scope import Owner
 from perdure.domain.state import KeyInfo, Loaded, Revision
 from perdure.domain.text import Json
+from perdure.services.spans import DELETE, UPSERT, traced
 from perdure.services.state import StateService
 
 SEARCHED = 100
@@ -32,6 +33,7 @@ class State:
         self._owner = owner
         self._service = service
 
+    @traced(UPSERT)
     def save(
         self,
         key: str,
@@ -57,6 +59,7 @@ class State:
         """The value with its revision and time, and whether there is one."""
         return self._service.find(self._owner, key, revision=revision)
 
+    @traced(DELETE)
     def delete(self, key: str, *, expected: int | None = None) -> bool:
         """Take the value away; its history stays. False if there was none."""
         return self._service.delete(self._owner, key, expected=expected)
@@ -81,10 +84,12 @@ class State:
         """Revisions, newest first; a deletion has no body."""
         return self._service.history(self._owner, key, limit=limit, before=before)
 
+    @traced(UPSERT)
     def restore(self, key: str, revision: int) -> int:
         """Save the value of a past revision as the next one; its number."""
         return self._service.restore(self._owner, key, revision).number
 
+    @traced(DELETE)
     def clear(self) -> int:
         """Delete every key; how many there were. Each can be restored."""
         return self._service.clear(self._owner)

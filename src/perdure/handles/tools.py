@@ -93,27 +93,8 @@ class Tools:
         """Call a tool by name. Whatever is wrong comes back as an answer."""
         tool = self._tools.get(name) if isinstance(name, str) else None
         if tool is None:
-            return _failed(InvalidInput(f"there is no tool {name!r:.60} here; use one of {', '.join(self._tools)}"))
-        given = {} if params is None else params
-        if not isinstance(given, Mapping):  # a model may send anything
-            return _failed(InvalidInput(f"`params` of {name} is a `{type(given).__name__}`; pass an object"))
-        schema = tool.schema()
-        unknown = [one for one in given if one not in schema["properties"]]
-        missing = [one for one in schema["required"] if one not in given]
-        if unknown or missing:
-            what = f"does not take `{unknown[0]!s:.60}`" if unknown else f"needs `{missing[0]}`"
-            return _failed(InvalidInput(f"tool {name} {what}; it takes {', '.join(schema['properties'])}"))
-        wrong = [one for one, value in given.items() if not _fits(value, schema["properties"][one])]
-        if wrong:
-            kinds = schema["properties"][wrong[0]]["type"]
-            told = kinds if isinstance(kinds, str) else " or ".join(kinds)
-            return _failed(InvalidInput(f"`{wrong[0]}` of {name} is a `{type(given[wrong[0]]).__name__}`; send a JSON {told}"))
-        try:
-            return tool.call(**given)
-        except PerdureError as error:
-            return _failed(error)
-        except (TypeError, ValueError, AttributeError, ArithmeticError, LookupError, RecursionError) as error:
-            return _failed(InvalidInput(f"tool {name} cannot use these params ({type(error).__name__}); check their types"))
+            return failed(InvalidInput(f"there is no tool {name!r:.60} here; use one of {', '.join(self._tools)}"))
+        return call_checked(tool, params)
 
     # -- the seeds' functions
 
@@ -272,6 +253,36 @@ KINDS: Mapping[str, tuple[type, ...]] = {
 }
 
 
+def call_checked(tool: Tool, params: Any = None) -> Result:
+    """Call a tool with what a model sent, which may be anything. Whatever is wrong comes back as an answer."""
+    given = {} if params is None else params
+    if not isinstance(given, Mapping):
+        return failed(InvalidInput(f"`params` of {tool.name} is a `{type(given).__name__}`; pass an object"))
+    schema = tool.schema()
+    # Models send null for what they leave out. In place of a yes or no it may mean either, so there it is refused.
+    spare = [name for name, spec in schema["properties"].items() if spec.get("type") != "boolean"]
+    left_out = [name for name in given if given[name] is None and name in spare and name not in schema["required"]]
+    given = {name: value for name, value in given.items() if name not in left_out}
+    unknown = [one for one in given if one not in schema["properties"]]
+    missing = [one for one in schema["required"] if one not in given]
+    if unknown or missing:
+        what = f"does not take `{unknown[0]!s:.60}`" if unknown else f"needs `{missing[0]}`"
+        return failed(InvalidInput(f"tool {tool.name} {what}; it takes {', '.join(schema['properties'])}"))
+    wrong = [one for one, value in given.items() if not _fits(value, schema["properties"][one])]
+    if wrong:
+        kinds = schema["properties"][wrong[0]]["type"]
+        told = kinds if isinstance(kinds, str) else " or ".join(kinds)
+        kind = type(given[wrong[0]]).__name__
+        return failed(InvalidInput(f"`{wrong[0]}` of {tool.name} is a `{kind}`; send a JSON {told}"))
+    try:
+        return tool.call(**given)
+    except PerdureError as error:
+        return failed(error)
+    except (TypeError, ValueError, AttributeError, ArithmeticError, LookupError, RecursionError) as error:
+        kind = type(error).__name__
+        return failed(InvalidInput(f"tool {tool.name} cannot use these params ({kind}); check their types"))
+
+
 def _fits(value: Json, spec: Mapping[str, Json]) -> bool:
     """Whether a parameter has a type its schema names. A model may send "false" for false, which would mean the opposite."""
     kinds = spec.get("type")
@@ -282,8 +293,12 @@ def _fits(value: Json, spec: Mapping[str, Json]) -> bool:
     return isinstance(value, allowed) and (not isinstance(value, bool) or "boolean" in named)
 
 
-def _failed(error: PerdureError) -> Result:
+def failed(error: PerdureError) -> Result:
     """The error as an answer; our messages end with what to do about it."""
-    text = str(error)
-    error_part, _, remedy = text.rpartition("; ")
-    return {"success": False, "error": error_part or text, "remedy": remedy if error_part else text, "code": error.code}
+    return {"success": False, **told_apart(str(error)), "code": error.code}
+
+
+def told_apart(text: str) -> dict[str, str]:
+    """What went wrong, and what to do about it: our messages say both, in this order."""
+    error, _, remedy = text.rpartition("; ")
+    return {"error": error or text, "remedy": remedy if error else text}

@@ -2,29 +2,119 @@
 
 from __future__ import annotations
 
-from fastapi import FastAPI
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, cast
+
+from fastapi import FastAPI, Request, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
 
 from perdure.app import Engine
-from perdure.interfaces.access import LOCAL
-from perdure.interfaces.http import problems
+from perdure.interfaces.http import description, problems
 from perdure.interfaces.http.once import Answers
-from perdure.interfaces.http.paths import IdPaths
-from perdure.interfaces.http.routes import ROUTERS
+from perdure.interfaces.http.routes import ROUTERS, system
+from perdure.interfaces.mcp.mounting import Mounted, mount
+from perdure.interfaces.metrics import Metrics
+from perdure.interfaces.paths import IdPaths
+from perdure.interfaces.serving import login
+from perdure.interfaces.serving.asked import Asked
+from perdure.interfaces.serving.guard import App, Guard
+from perdure.interfaces.serving.options import Options
+from perdure.interfaces.serving.running import Listening, listen, run
+from perdure.interfaces.web import pages
+
+__all__ = ["Listening", "Options", "build", "listen", "run"]
+
+Handler = Callable[[Request, Exception], Awaitable[Response]]
 
 
-def build(engine: Engine) -> FastAPI:
-    """An application over an open engine. Whoever serves it closes the engine afterwards."""
-    app = FastAPI(title="perdure", version="1", docs_url=None, redoc_url=None, openapi_url="/openapi.json")
-    app.state.engine = engine
-    app.state.answers = Answers()
+def build(engine: Engine, options: Options | None = None) -> FastAPI:
+    """An application over an open engine. Whoever serves it closes the engine afterwards.
+
+    `InvalidInput` if it is to be reached from elsewhere and the store has no key that would let anybody in.
+    """
+    chosen = Options() if options is None else options
+    metrics = Metrics(engine)
+    guard = Guard(engine, chosen, metrics, _tell)
+    mounted = _mcp(engine, chosen)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        async with mounted.lifespan():
+            yield
+
+    app = FastAPI(
+        title="perdure", version="1", docs_url=None, redoc_url=None, openapi_url="/openapi.json", lifespan=lifespan,
+        description="Durable memory for AI agents. Errors are `application/problem+json`; lists have a cursor.",
+    )  # fmt: skip
+    app.state.engine, app.state.answers, app.state.metrics, app.state.guard = engine, Answers(), metrics, guard
+    app.state.probe = system.Probe(engine)
     problems.install(app)
+    _tell_people(app)
     for router in ROUTERS:
         app.include_router(router)
-
-    @app.middleware("http")
-    async def local(request, call_next):  # type: ignore[no-untyped-def]  # the guard takes its place
-        request.state.access = LOCAL
-        return await call_next(request)
-
+    description.install(app)
+    app.router.routes.append(Route("/mcp", endpoint=mounted.app, include_in_schema=False))
+    _pages(app, guard)
+    app.add_middleware(_Guarded, guard=guard)
     app.add_middleware(IdPaths)
     return app
+
+
+class _Guarded:
+    """The guard, as the framework wants its middleware."""
+
+    def __init__(self, app: Any, guard: Guard) -> None:
+        self._app: App = guard.wrapping(app)
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        await self._app(scope, receive, send)
+
+
+def _mcp(engine: Engine, options: Options) -> Mounted:
+    """MCP at `/mcp`. Its own checks of names and origins are off: the guard has made them."""
+    return mount(
+        engine, hosts=None, origins=None, tools=options.tools, user=options.user, body_bytes_max=options.body_bytes_max
+    )
+
+
+def _pages(app: FastAPI, guard: Guard) -> None:
+    app.include_router(login.router(guard, pages.login_page))
+    app.router.routes.append(Mount("/static", StaticFiles(directory=Path(__file__).parent / "web" / "static"), name="static"))
+    app.include_router(pages.router)
+
+
+# -- errors: problems for programs, a page for people
+
+
+def _tell(scope: Any, status: int, code: str, detail: str, headers: Mapping[str, str]) -> App:
+    return cast(
+        App, _shown(Request(scope), problems.problem(status, code, detail, headers, retriable=status in (408, 429, 503)))
+    )
+
+
+def _tell_people(app: FastAPI) -> None:
+    """Have errors on pages told as pages."""
+    for kind, handler in list(app.exception_handlers.items()):
+        app.add_exception_handler(kind, _shower(cast(Handler, handler)))
+
+
+def _shower(handler: Handler) -> Handler:
+    async def shown(request: Request, error: Exception) -> Response:
+        return _shown(request, await handler(request, error))
+
+    return shown
+
+
+def _shown(request: Request, problem: Response) -> Response:
+    asked = Asked.of(request.scope)
+    if problem.status_code < 400 or not asked.web or not asked.wants_page:
+        return problem
+    told = json.loads(bytes(problem.body))
+    answer = pages.error_page(request, status=problem.status_code, title=told["title"], detail=told["detail"])
+    answer.status_code = problem.status_code
+    answer.headers.update({name: problem.headers[name] for name in ("retry-after", "hx-redirect") if name in problem.headers})
+    return answer

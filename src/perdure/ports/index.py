@@ -7,16 +7,17 @@ What an entry's body says is the engine's business (`engine.entries`); stores ke
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Protocol
 
 from perdure.domain.errors import Conflict
-from perdure.domain.jobs import NewJob
+from perdure.domain.jobs import NewJob, new_job
 from perdure.domain.recall import NewEntry
 from perdure.domain.scope import Owner
-from perdure.ports.rows import AnyRow, readable
+from perdure.domain.times import from_us
+from perdure.ports.rows import AnyRow, job_row, readable
 
 INDEX_JOB = "index"
 INDEX_SINCE = 5
@@ -194,6 +195,21 @@ def head_row(owner: Owner, head: IndexHead) -> AnyRow:
         owner.space, owner.user, head.incarnation, head.last, head.lexicon, head.embedder, head.vectored, head.coming,
         head.coming_upto,
     )  # fmt: skip
+
+
+INDEXED = ("sessions", "records", "state_keys", "series")
+"""The tables of what an index tells of."""
+
+
+def seed_rows(owner: Owner, incarnation: str, counts: Mapping[str, int]) -> tuple[tuple[str, AnyRow], ...]:
+    """What has the index of an owner made anew from nothing: an empty head, and the job that fills it.
+
+    None of that if, by the number of rows in each table, there is nothing to index.
+    """
+    if not any(counts.get(table) for table in INDEXED):
+        return ()
+    job = new_job(owner, index_job(from_us(0)), from_us(0))
+    return ("index_heads", head_row(owner, IndexHead(incarnation))), ("jobs", job_row(job))
 
 
 def to_head(row: AnyRow) -> IndexHead:

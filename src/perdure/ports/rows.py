@@ -159,6 +159,21 @@ TABLES: dict[str, Table] = {
 dump = compact_json
 
 
+def insertion(table: str, mark: str) -> str:
+    """The statement that inserts a row of a table, with a driver's mark for a value."""
+    columns = TABLES[table].columns
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join([mark] * len(columns))})"
+
+
+def owned(owner: Owner, row: AnyRow) -> AnyRow:
+    """The row as one of this owner's."""
+    return (owner.space, owner.user, *row[2:])
+
+
+def holds_rows(owner: Owner) -> Conflict:
+    return Conflict(f"user {owner.user!r:.80} holds data already; choose another name, or say that it is to be replaced")
+
+
 @lru_cache(maxsize=1024)
 def address_of(agent: str, channel: str) -> Address:
     return Address(agent, channel)

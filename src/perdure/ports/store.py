@@ -191,8 +191,8 @@ class Snapshot(Protocol):
 
     schema_version: int
 
-    def rows(self, table: str) -> Iterator[Row]:
-        """Rows of one of `ports.rows.TABLES`, in its column order, by primary key."""
+    def rows(self, table: str, owner: Owner | None = None) -> Iterator[Row]:
+        """Rows of one of `ports.rows.TABLES`, in its column order, by primary key: everybody's, or one owner's."""
 
 
 class Store(Protocol):
@@ -238,6 +238,14 @@ class Store(Protocol):
 
         All in one transaction: old or new, never a mixture. A store that holds rows is a `Conflict` unless `replace`.
         If the tables of the index are not among them, each owner gets a job that makes it anew.
+        """
+
+    def refill(self, owner: Owner, tables: Iterable[tuple[str, Iterator[Row]]], *, replace: bool) -> Mapping[str, int]:
+        """Make these rows of this schema version all that the owner has; how many came of each table.
+
+        Whoever's they were, they become this owner's. All in one transaction: old or new, never a mixture. An owner that
+        holds rows is a `Conflict` unless `replace`. The tables of the index and its job are not among them: the owner gets
+        a job that makes the index anew.
         """
 
     def check(self) -> Iterator[Finding]:

@@ -87,6 +87,11 @@ class ApiKeys:
             return None
         return held[0] if held[0].alive(self.clock.now()) else None
 
+    def find(self, key_id: str) -> ApiKey | None:
+        """The key with that id, if it is in use."""
+        held = self._find(key_id) if KEY_ID.fullmatch(key_id) else None
+        return held[0] if held is not None and held[0].alive(self.clock.now()) else None
+
     def any_alive(self) -> bool:
         now = self.clock.now()
         return any(key.alive(now) for key in self.list_())

@@ -48,7 +48,7 @@ def backup(store: Store, path: Path, *, replace: bool = False, progress: Progres
     if path.exists() and not replace:
         raise Conflict(f"{path} exists already; choose another name, or say that it is to be replaced")
     counts: dict[str, int] = {}
-    with _new_file(path) as file, gzip.GzipFile(fileobj=file, mode="wb", filename="", compresslevel=LEVEL, mtime=0) as packed:
+    with new_file(path) as file, gzip.GzipFile(fileobj=file, mode="wb", filename="", compresslevel=LEVEL, mtime=0) as packed:
         out = _Digested(packed)
         with store.snapshot() as snapshot:
             version = snapshot.schema_version
@@ -162,7 +162,7 @@ def _unplain(value: Any) -> Any:
 
 
 @contextmanager
-def _new_file(path: Path) -> Iterator[IO[bytes]]:
+def new_file(path: Path) -> Iterator[IO[bytes]]:
     """A file that takes the name `path` once it is complete and on the disk."""
     draft = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}.part")
     try:

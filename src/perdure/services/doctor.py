@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from perdure.domain.errors import Corrupt
 from perdure.domain.messages import NewMessage
-from perdure.domain.reports import DoctorReport
+from perdure.domain.reports import DoctorReport, Health
 from perdure.domain.scope import RESERVED, Address, Owner, Scope
 from perdure.engine.usage import model_troubles
 from perdure.ports.clock import Clock
@@ -40,6 +40,13 @@ class Doctor:
         started = self.clock.monotonic()
         self._round_trip()
         took_ms = (self.clock.monotonic() - started) * 1000
+        seen = self.look(known)
+        versions = {"python": platform.python_version(), **self.versions, **seen.store.versions}
+        dead = tuple(self.store.list_dead(limit=DEAD_SHOWN))
+        return DoctorReport(seen.store, seen.queue, took_ms, versions, seen.degraded, dead, self.model, seen.models)
+
+    def look(self, known: Sequence[str] = (), users: int = 0) -> Health:
+        """The state of things, without trying anything."""
         store = self.store.describe()
         queue = self.store.queue(self.clock.now())
         degraded = [*store.degraded, *known]
@@ -50,9 +57,7 @@ class Doctor:
         asked = tuple(self.store.usage())
         if self.model:
             degraded += model_troubles(asked, self.clock.now())
-        versions = {"python": platform.python_version(), **self.versions, **store.versions}
-        dead = tuple(self.store.list_dead(limit=DEAD_SHOWN))
-        return DoctorReport(store, queue, took_ms, versions, tuple(degraded), dead, self.model, asked)
+        return Health(store, queue, tuple(degraded), users, asked)
 
     def _round_trip(self) -> None:
         """An owner of its own, used once and erased, so that no user's data is touched."""

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
 from heapq import nsmallest
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 from perdure.domain.entities import entity_ref, memory_key, parse_key, parse_ref
 from perdure.domain.errors import Conflict, InvalidInput, NotFound
 from perdure.domain.journal import Attribution
 from perdure.domain.knowledge import ENTITY_TYPES
 from perdure.domain.limits import Limits
-from perdure.domain.memories import MemoryRecord, Statement, to_memory, to_statement
+from perdure.domain.memories import USER, MemoryRecord, Statement, to_memory, to_statement
 from perdure.domain.records import RecordQuery
 from perdure.domain.scope import Owner, Scope
 from perdure.domain.text import utf8_size
-from perdure.domain.things import Entity, Suggestion, from_body
+from perdure.domain.things import Entity, Link, Suggestion, from_body
 from perdure.engine.attributes import is_single_valued
 from perdure.engine.indexing import short
 from perdure.ports.clock import Clock
@@ -99,6 +100,23 @@ class Entities:
             return ledger.action
 
         return self.store.write(owner, work)
+
+    def links(self, scope: Scope, *, limit: int) -> list[Link]:
+        """Which entities current statements name together, and which they tell of the user; the strongest first."""
+        rows = self.limits.page(limit)
+        agent = scope.address.agent
+
+        def work(view: View) -> list[Link]:
+            together: Counter[tuple[str, str]] = Counter()
+            for one in _statements(view, ("state", "current")):
+                if one.visible_to in (None, agent):
+                    named = sorted({*one.entities, *((one.subject,) if one.subject != USER else ())})
+                    together.update(combinations(named, 2))
+                    together.update((USER, ref) for ref in named if one.subject == USER)
+            ordered = sorted(together.items(), key=lambda pair: (-pair[1], pair[0]))
+            return [Link(one, other, count) for (one, other), count in ordered[:rows]]
+
+        return self.store.read(scope.owner, work)
 
     def suggestions(self, scope: Scope, *, limit: int) -> list[Suggestion]:
         """What a person should decide, as far as it concerns what the agent may see."""

@@ -40,6 +40,7 @@ from perdure.services.forget_choices import (
 )
 from perdure.services.forget_decisions import drop_at, drop_telling
 from perdure.services.lessons import Lessons, leave_lessons
+from perdure.services.once import note_erasure
 from perdure.services.sessions import lock_sessions
 from perdure.services.sweeping import JOBS_MAX
 from perdure.services.transcripts import Transcripts, place_of
@@ -150,6 +151,7 @@ def _carry_out(tx: Tx, choice: Choice, by: Attribution, zone: str) -> tuple[Forg
         tx.records.remove_echoes()
     # Packs are copies of what was indexed before.
     tx.index.remove_packs()
+    note_erasure(tx, by.at)
     for address, number in touched:
         tx.enqueue(session_job(TALLY, address, number, by.at), now=by.at, queue_max=JOBS_MAX)
     redacted = {table: len(found) for table, found in changed.items()}

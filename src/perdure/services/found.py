@@ -73,6 +73,7 @@ def statement_hit(statement: Statement) -> Hit:
         valid_to=statement.valid_to,
         trust=statement.trust,
         entities=statement.entities,
+        memory=statement.memory,
     )
 
 

@@ -121,16 +121,18 @@ class Knowledge:
         now = self.clock.now()
 
         def work(view: View) -> list[Recalled]:
-            term = _term(view, query)
+            held = ((record.key, to_memory(record.body)) for record in _all_of(view, _term(view, query)))
+            wanted = [(key, one) for key, one in held if _wanted(one, query) and _visible(one, scope)]
+            wanted.sort(key=lambda pair: pair[1].updated_at, reverse=True)
             found: list[Recalled] = []
-            for record in _all_of(view, term):
-                memory = to_memory(record.body)
-                if _wanted(memory, query) and _visible(memory, scope):
-                    recalled = _recalled(view, record.key, now, as_of=query.as_of, known_at=query.known_at)
-                    if recalled.statements:
-                        found.append(recalled)
-            found.sort(key=lambda one: one.memory.updated_at, reverse=True)
-            return found[:rows]
+            # In their order, so that only as many are read as are told.
+            for key, _ in wanted:
+                if len(found) == rows:
+                    break
+                recalled = _recalled(view, key, now, as_of=query.as_of, known_at=query.known_at)
+                if recalled.statements:
+                    found.append(recalled)
+            return found
 
         return self.store.read(scope.owner, work)
 
@@ -172,6 +174,19 @@ class Knowledge:
         return [from_body(Rejection, record.body) for record in found]
 
     # -- the journal
+
+    def changes(self, scope: Scope, key: str, *, limit: int) -> list[Operation]:
+        """What was done to a memory and to its statements, newest first."""
+        rows = self.limits.page(limit)
+
+        def work(view: View) -> list[Operation]:
+            name = _key_of(view, scope, key)
+            found = view.records.operations_of("memory", name, limit=rows)
+            for one in _statements(view, ("memory", name)):
+                found += view.records.operations_of("statement", one.id, limit=rows)
+            return sorted(found, key=lambda one: -one.seq)[:rows]
+
+        return self.store.read(scope.owner, work)
 
     def diff(self, scope: Scope, start: datetime, end: datetime) -> list[Operation]:
         """What changed between two moments, one entry per row: what it was before the first change and after the last."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Literal
 
@@ -20,6 +20,7 @@ from perdure.ports.clock import Clock
 from perdure.ports.store import Store, Tx
 
 PREFIX = f"{RESERVED}once/"
+ERASURES = f"{RESERVED}erasures"
 DAYS_KEPT = 2
 """A request is known for at least a day: that of its day and of the day before."""
 SWEPT_MAX = 200
@@ -34,6 +35,8 @@ class Claim:
     state: Literal["new", "begun", "done"]
     key: str
     status: int | None = None
+    erasures: int = 0
+    """How often something of this owner's was forgotten: an answer from before may tell what is to be told no more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +53,15 @@ class Once:
         keys = [f"{PREFIX}{day:%Y-%m-%d}/{digest}" for day in days]
 
         def work(tx: Tx) -> Claim:
+            erasures = _erasures(tx)
             for key in keys:
                 held = tx.state.find(key)
                 if held is not None and held.body is not None:
-                    return _known(held, mine, fingerprint)
+                    return replace(_known(held, mine, fingerprint), erasures=erasures)
             _sweep(tx, now, oldest=f"{PREFIX}{days[-1]:%Y-%m-%d}")
             body = compact_json({"fingerprint": fingerprint, "status": None})
             tx.state.put(Revision(keys[0], 1, body, now, request=mine), keep=KEPT_REVISIONS)
-            return Claim("new", keys[0])
+            return Claim("new", keys[0], erasures=erasures)
 
         return self.store.write(owner, work)
 
@@ -77,6 +81,17 @@ class Once:
     def release(self, owner: Owner, claim: Claim) -> None:
         """Let the request be made again: it changed nothing."""
         self.store.write(owner, lambda tx: tx.state.remove(claim.key))
+
+
+def note_erasure(tx: Tx, now: datetime) -> None:
+    """Part of every transaction that forgets: whatever was answered before must not be answered again."""
+    number = _erasures(tx) + 1
+    tx.state.put(Revision(ERASURES, number, "1", now, request=f"erasure {number}"), keep=1)
+
+
+def _erasures(tx: Tx) -> int:
+    held = tx.state.find(ERASURES)
+    return 0 if held is None else held.number
 
 
 def _known(held: Revision, mine: str, fingerprint: str) -> Claim:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from perdure.domain.recall import (
     Arm,
     Blend,
     Hit,
+    LeftOut,
     Neighbour,
     Recall,
     RecallQuery,
@@ -38,6 +40,7 @@ from perdure.ports.clock import Clock
 from perdure.ports.index import INDEX_JOB, IndexHead, index_job
 from perdure.ports.rerank import Reranker
 from perdure.ports.store import Store, View
+from perdure.services.alone import Alone
 from perdure.services.embedders import Embedders, embedded
 from perdure.services.found import read_found
 from perdure.services.knowledge import entity_names
@@ -77,6 +80,7 @@ class Recalling:
     blend: Blend | None
     series: SeriesService
     reranker: Reranker | None = None
+    alone: Alone = field(default_factory=Alone)
 
     @property
     def asks_nobody(self) -> bool:
@@ -86,6 +90,10 @@ class Recalling:
     def recall(self, scope: Scope, query: RecallQuery) -> Recall:
         """What is remembered that answers a question, best first."""
         wanted = self._checked(query)
+        with self.alone() if self.asks_nobody else nullcontext():
+            return self._recall(scope, wanted)
+
+    def _recall(self, scope: Scope, wanted: RecallQuery) -> Recall:
         now = self.clock.now()
         head, named, speakers = self.store.read(scope.owner, lambda view: self._prepared(view, scope, wanted))
         asked = self._understood(wanted, named, speakers, now)
@@ -107,7 +115,8 @@ class Recalling:
         if uncovered.unindexed or self.embedders.is_another(found.head.embedder):
             self.store.write(scope.owner, lambda tx: tx.enqueue(index_job(now), now=now, queue_max=self.limits.queue_jobs_max))
         understood = Understood(asked.words, named.refs, asked.roles, span)
-        return Recall(wanted.text, tuple(kept), uncovered, understood, sum(hit.tokens for hit in kept))
+        left = _left_out(hits, kept, wanted) if wanted.misses else ()
+        return Recall(wanted.text, tuple(kept), uncovered, understood, sum(hit.tokens for hit in kept), left_out=left)
 
     # -- the question
 
@@ -172,14 +181,15 @@ class Recalling:
         from perdure.engine.fusing import rank
 
         query, now = given.query, given.now
+        wanted = query.limit + query.misses
         held = self.shelves.current(view, scope.owner)
         shelf = held.stack.shelf
         mask = allowed(held.stack, _filter(view, scope, given))
         # Vectors of two embedders are never compared.
         vector = given.vector if held.head.embedder == given.embedder else None
-        ranking = rank(shelf, given.asked, mask, vector, limit=self._candidates(query.limit))
+        ranking = rank(shelf, given.asked, mask, vector, limit=self._candidates(wanted))
         # Doubles collapse, so more may be needed than are wanted; mostly a few more are enough.
-        enough = len(ranking.items) if self._looks_again else query.limit + FEW
+        enough = len(ranking.items) if self._looks_again else wanted + FEW
         while True:
             best = ranking.first(enough)
             kinds = shelf.kind[best.items].tolist()
@@ -195,11 +205,11 @@ class Recalling:
                     if name in found
                 ]
             )
-            if len(hits) >= query.limit or enough >= len(ranking.items):
+            if len(hits) >= wanted or enough >= len(ranking.items):
                 break
             enough = len(ranking.items)
         ordered = _newest_first(view, self._ordered(hits, now))
-        ordered = ordered[: query.limit if self.reranker is None else CANDIDATES_MIN]
+        ordered = ordered[: wanted if self.reranker is None else CANDIDATES_MIN]
         priced = [replace(hit, tokens=max(hit.tokens, self.count(hit.text))) for hit in ordered]
         if query.neighbours:
             priced = [_with_neighbours(view, hit, query.neighbours, self.count) for hit in priced]
@@ -377,6 +387,16 @@ def _within_budget(hits: Sequence[Hit], budget: int | None) -> tuple[list[Hit], 
             kept.append(hit)
             left -= hit.tokens
     return kept, len(hits) - len(kept)
+
+
+def _left_out(hits: Sequence[Hit], kept: Sequence[Hit], query: RecallQuery) -> tuple[LeftOut, ...]:
+    """What was found and is not told: for want of room, or because enough others fit better."""
+    told = {(hit.kind, hit.id) for hit in kept}
+    cut = [hit for hit in hits[: query.limit] if (hit.kind, hit.id) not in told]
+    room = [LeftOut(hit, f"its {hit.tokens} tokens did not fit into the budget of {query.budget_tokens}") for hit in cut]
+    least = f", the last of them with {hits[query.limit - 1].score:.3f}" if len(hits) >= query.limit else ""
+    why = f"{query.limit} hits fit better{least}; a higher `limit` shows it"
+    return (*room, *(LeftOut(hit, why) for hit in hits[query.limit : query.limit + query.misses]))
 
 
 def _with_neighbours(view: View, hit: Hit, beside: int, count: Callable[[str], int]) -> Hit:

@@ -12,7 +12,7 @@ from perdure.domain.digests import DIGEST_KINDS, SPINE_ADDRESS, SPINE_SESSION, D
 from perdure.domain.errors import Conflict, InvalidInput, NotFound
 from perdure.domain.journal import Attribution
 from perdure.domain.layers import check_profile
-from perdure.domain.limits import Limits
+from perdure.domain.limits import NUMBER_MAX, Limits
 from perdure.domain.messages import Cursor, Message, MessageQuery, Session
 from perdure.domain.names import channel_name, split_channel
 from perdure.domain.scope import ID_BYTES_MAX, Address, Owner, Scope, SessionId, ToolCallId
@@ -23,6 +23,7 @@ from perdure.ports.store import Store, Tx, View
 from perdure.services.entering import leave_digests, leave_messages
 from perdure.services.folding import Where
 from perdure.services.lessons import leave_lessons
+from perdure.services.once import note_erasure
 from perdure.services.summarising import read_source
 from perdure.services.sweeping import JOBS_MAX, end_session
 
@@ -121,6 +122,7 @@ class Sessions:
         leave_lessons(tx, told_of, by)
         self._renew_spine(tx, void, by)
         tx.conversation.forget_said(address)
+        note_erasure(tx, now)
         if self.transcripts:
             # The job finds that the session is gone, and removes what it had written.
             tx.enqueue(session_job(TRANSCRIPT, address, held.number, now), now=now, queue_max=JOBS_MAX)
@@ -225,8 +227,8 @@ class Sessions:
     def digests(self, scope: Scope, *, session: str | None, kind: DigestKind | None, limit: int) -> list[Digest]:
         """Versions of the layers of this address, or of one session; with `kind="spine"`, those of the user."""
         rows = self.limits.page(limit)
-        if kind is not None and kind not in DIGEST_KINDS:
-            raise InvalidInput(f"`kind` = {kind!r:.40} is unknown; use one of {', '.join(DIGEST_KINDS)}")
+        if kind is not None:
+            _check_kind(kind)
 
         def work(view: View) -> list[Digest]:
             if kind == "spine":
@@ -236,6 +238,23 @@ class Sessions:
             return [digest for digest in found if kind is not None or digest.kind != "spine"]
 
         return self.store.read(scope.owner, work)
+
+    def digest(self, scope: Scope, kind: DigestKind, version: int, *, session: str | None) -> Digest:
+        """One version of a layer; `NotFound` if there is none."""
+        _check_kind(kind)
+        if isinstance(version, bool) or not isinstance(version, int) or not 1 <= version <= NUMBER_MAX:
+            raise InvalidInput(f"`version` = {version!r:.40} must be a whole number from 1 on")
+
+        def work(view: View) -> Digest | None:
+            if kind == "spine":
+                return view.conversation.find_digest(SPINE_ADDRESS, SPINE_SESSION, kind, version)
+            number = held_session(view, scope.address, session).number
+            return view.conversation.find_digest(scope.address, number, kind, version)
+
+        found = self.store.read(scope.owner, work)
+        if found is None:
+            raise NotFound(f"there is no version {version} of the {kind} digest here; list them with `digests()`")
+        return found
 
     def expand(self, scope: Scope, digest: Digest, *, whole: bool) -> Iterator[Message]:
         """The messages a digest stands for, in log order: its own, or with `whole` those of what it continues, too."""
@@ -321,6 +340,11 @@ def _line(session: Session) -> SessionLine:
 def _at(view: View, source: Source, seq: int) -> list[Message]:
     number = source.session_number
     return view.list_messages(MessageQuery(source.address, 1, number, after=Cursor(number, seq - 1)))
+
+
+def _check_kind(kind: DigestKind) -> None:
+    if kind not in DIGEST_KINDS:
+        raise InvalidInput(f"`kind` = {kind!r:.40} is unknown; use one of {', '.join(DIGEST_KINDS)}")
 
 
 def _folded(text: str) -> str:

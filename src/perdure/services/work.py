@@ -18,7 +18,7 @@ from perdure.domain.reports import ProcessReport
 from perdure.domain.scope import SYSTEM, Owner
 from perdure.engine.scheduling import after_failure, after_success, next_slot, spent
 from perdure.ports.clock import Clock
-from perdure.ports.store import Store, Tx
+from perdure.ports.store import Progress, Store, Tx
 from perdure.services.leases import LeaseKeeper
 
 Effect = Callable[[Tx], None]
@@ -36,6 +36,7 @@ Handler = Callable[[Job], Effect | Later | None]
 
 LEASE_S = 60.0
 POLL_S = 0.5
+REST_MAX_S = 0.2
 TROUBLE_WAIT_S = 5.0
 RUNS_PER_TURN_MAX = 100_000
 HOPELESS = (InvalidInput, Unsupported, Corrupt)
@@ -58,25 +59,36 @@ class Worker:
     """Jobs that must exist in the store while any worker runs."""
     owner: Owner | None = None
     """Run only this owner's jobs."""
+    rest: float = 0.0
+    """How long it rests after a job, in times of what the job took: what leaves the process to those who call it."""
     troubles: int = 0
     """How often a turn of `run` ended with an error of the store, and, if the last one did, what it was."""
     last_trouble: str | None = None
     _counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(("ran", "failed", "parked", "lost"), 0))
 
-    def process(self, seconds: float, stop: threading.Event | None = None) -> ProcessReport:
-        """Run what is due until nothing is, the time is up, or `stop` is set."""
+    def process(
+        self, seconds: float, stop: threading.Event | None = None, *, progress: Progress | None = None
+    ) -> ProcessReport:
+        """Run what is due until nothing is, the time is up, or `stop` is set. `progress` is told each kind with its count."""
         if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds >= 0:
             raise InvalidInput(f"`seconds` = {seconds} must be a number of seconds from 0 on")
         self._ensure_repeating()
         self._counts = dict.fromkeys(self._counts, 0)
+        seen: dict[str, int] = {}
         until = self.clock.monotonic() + seconds
         with LeaseKeeper(self.store, self.clock, self.lease_s) as keeper:
             for _ in range(RUNS_PER_TURN_MAX):
                 claim = Claim(self.name, tuple(self.handlers), self.clock.now(), self.lease_s, owner=self.owner)
                 jobs = self.store.claim(claim)
                 for job in jobs:
+                    began = self.clock.monotonic()
                     with keeper.keeping(job):
                         self._run(job)
+                    if self.rest and stop is not None:
+                        stop.wait(min(REST_MAX_S, self.rest * (self.clock.monotonic() - began)))
+                    if progress is not None:
+                        seen[job.kind] = seen.get(job.kind, 0) + 1
+                        progress(job.kind, seen[job.kind])
                 if not jobs or self.clock.monotonic() >= until or (stop is not None and stop.is_set()):
                     break
         return ProcessReport(**self._counts, leases_missed=keeper.missed)

@@ -42,7 +42,7 @@ from perdure.domain.scope import Address, MessageId, Owner, SessionId, ToolCallI
 from perdure.domain.tally import Tally
 from perdure.domain.times import from_us
 from perdure.ports import rows
-from perdure.ports.index import INDEX_JOB, IndexHead, head_row, index_job
+from perdure.ports.index import INDEX_JOB, INDEXED, IndexHead, head_row, index_job, seed_rows
 from perdure.ports.oversight import to_usage, usage_sum
 from perdure.ports.rewriting import rewritten
 from perdure.ports.rows import TABLES, AnyRow
@@ -238,8 +238,8 @@ class MemorySnapshot:
     def __init__(self, tables: Mapping[str, list[AnyRow]]) -> None:
         self._tables = tables
 
-    def rows(self, table: str) -> Iterator[Row]:
-        return iter(self._tables[table])
+    def rows(self, table: str, owner: Owner | None = None) -> Iterator[Row]:
+        return (row for row in self._tables[table] if owner is None or row[:2] == (owner.space, owner.user))
 
 
 class MemoryStore:
@@ -349,6 +349,22 @@ class MemoryStore:
             self._owners = owners
             return counts
 
+    def refill(self, owner: Owner, tables: Iterable[tuple[str, Iterator[Row]]], *, replace: bool) -> Mapping[str, int]:
+        with self._open():
+            if not replace and any(self._owners.get(owner, OwnerRows()).tables.values()):
+                raise rows.holds_rows(owner)
+            held, counts = OwnerRows(), dict[str, int]()
+            for table, content in tables:
+                counts[table] = 0
+                for row in content:
+                    held.put(table, rows.owned(owner, row))
+                    counts[table] += 1
+            for table, row in seed_rows(owner, os.urandom(8).hex(), counts):
+                held.put(table, row)
+            held.commit()
+            self._owners[owner] = held
+            return counts
+
     def check(self) -> Iterator[Finding]:
         return iter(())
 
@@ -395,7 +411,7 @@ class MemoryStore:
 
 def _seed_index(owner: Owner, held: OwnerRows) -> None:
     """The job that makes the index of an owner anew, if there is anything to index."""
-    if not any(held.tables[name] for name in ("sessions", "records", "state_keys", "series")):
+    if not any(held.tables[name] for name in INDEXED):
         return
     held.put("index_heads", head_row(owner, IndexHead(os.urandom(8).hex())))
     name = (owner.space, owner.user, INDEX_JOB, INDEX_JOB)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import os
 import random
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
@@ -31,7 +33,7 @@ from perdure.domain.reports import Finding, StoreDescription, StoreFile
 from perdure.domain.scope import Owner
 from perdure.domain.times import to_us
 from perdure.ports import rows
-from perdure.ports.index import INDEX_SINCE
+from perdure.ports.index import INDEX_SINCE, seed_rows
 from perdure.ports.oversight import to_usage
 from perdure.ports.store import Features, Row, Tx, View
 
@@ -63,13 +65,14 @@ class PostgresSnapshot:
         self._connection = connection
         self._deadline_s = deadline_s
 
-    def rows(self, table: str) -> Iterator[Row]:
+    def rows(self, table: str, owner: Owner | None = None) -> Iterator[Row]:
         spec = rows.TABLES[table]
         columns = ", ".join(spec.columns)
         order = ", ".join(spec.columns[: spec.key])
+        whose, values = ("", ()) if owner is None else ("WHERE space = %s AND user_id = %s", (owner.space, owner.user))
         self._connection.allow(self._deadline_s)
         with translated(), self._connection.cursor(name=f"rows_of_{table}") as cursor:
-            cursor.execute(f"SELECT {columns} FROM {table} ORDER BY {order}".encode())
+            cursor.execute(f"SELECT {columns} FROM {table} {whose} ORDER BY {order}".encode(), values)
             while page := cursor.fetchmany(FETCH_ROWS):
                 yield from page  # type: ignore[misc] # what the columns hold is stated in ports.rows
                 self._connection.allow(self._deadline_s)
@@ -303,6 +306,43 @@ class PostgresStore:
             cursor.execute(SQL["seed_index_heads"])
             cursor.execute(SQL["seed_index_jobs"])
         return counts
+
+    def refill(self, owner: Owner, tables: Iterable[tuple[str, Iterator[Row]]], *, replace: bool) -> Mapping[str, int]:
+        mine = (owner.space, owner.user)
+        with translated(), self._own_connection() as connection, connection.cursor() as cursor, connection.transaction():
+            if self._role is not None:
+                cursor.execute(sql.SQL("SET LOCAL ROLE {}").format(sql.Identifier(self._role)))
+            cursor.execute(*_whose(owner))
+            # Of two at once for one owner, the second waits here and then finds rows.
+            cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, %s))", ("\x1f".join(mine), migrating.LOCK))
+            self._empty(cursor, owner, replace=replace)
+            counts: dict[str, int] = {}
+            for table, content in tables:
+                counts[table] = 0
+                while page := [rows.owned(owner, row) for _, row in zip(range(FETCH_ROWS), content, strict=False)]:
+                    connection.allow(self._deadline_s)
+                    cursor.executemany(rows.insertion(table, "%s").encode(), page)
+                    counts[table] += len(page)
+            connection.allow(self._deadline_s)
+            seeds = seed_rows(owner, os.urandom(8).hex(), counts)
+            for table, row in seeds:
+                cursor.execute(rows.insertion(table, "%s").encode(), row)
+            self._refuse_others(cursor, owner, Counter(counts) + Counter(table for table, _ in seeds))
+            return counts
+
+    def _empty(self, cursor: Cursor[Any], owner: Owner, *, replace: bool) -> None:
+        for table in reversed(rows.TABLES):
+            query = f"DELETE FROM {table} WHERE space = %s AND user_id = %s"
+            if cursor.execute(query.encode(), (owner.space, owner.user)).rowcount and not replace:
+                raise rows.holds_rows(owner)
+
+    def _refuse_others(self, cursor: Cursor[Any], owner: Owner, counts: Mapping[str, int]) -> None:
+        """Writers go on meanwhile: what one of them stored for this owner since we began must not be mixed in."""
+        for table in rows.TABLES:
+            query = f"SELECT count(*) FROM {table} WHERE space = %s AND user_id = %s"
+            [(held,)] = cursor.execute(query.encode(), (owner.space, owner.user)).fetchall()
+            if held != counts.get(table, 0):
+                raise rows.holds_rows(owner)
 
     def check(self) -> Iterator[Finding]:
         fresh_schema = f"{self._schema}_fresh"

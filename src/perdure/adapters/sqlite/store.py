@@ -26,7 +26,7 @@ from perdure.domain.reports import Finding, StoreDescription, StoreFile
 from perdure.domain.scope import Owner
 from perdure.domain.times import to_us
 from perdure.ports import rows
-from perdure.ports.index import INDEX_SINCE
+from perdure.ports.index import INDEX_SINCE, seed_rows
 from perdure.ports.oversight import to_usage
 from perdure.ports.store import Features, Row, Tx, View
 
@@ -43,11 +43,14 @@ class SqliteSnapshot:
         self.schema_version = schema_version
         self._connection = connection
 
-    def rows(self, table: str) -> Iterator[Row]:
+    def rows(self, table: str, owner: Owner | None = None) -> Iterator[Row]:
         spec = rows.TABLES[table]
         order = ", ".join(spec.columns[: spec.key])
+        whose, values = ("", ()) if owner is None else ("WHERE space = ? AND user_id = ?", (owner.space, owner.user))
         with translated():
-            yield from self._connection.execute(f"SELECT {', '.join(spec.columns)} FROM {table} ORDER BY {order}")
+            yield from self._connection.execute(
+                f"SELECT {', '.join(spec.columns)} FROM {table} {whose} ORDER BY {order}", values
+            )
 
 
 class SqliteStore:
@@ -249,6 +252,29 @@ class SqliteStore:
             connection.execute(SQL["seed_index_heads"])
             connection.execute(SQL["seed_index_jobs"])
         return counts
+
+    def refill(self, owner: Owner, tables: Iterable[tuple[str, Iterator[Row]]], *, replace: bool) -> Mapping[str, int]:
+        mine = (owner.space, owner.user)
+        with translated(), self._connections.own() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                for table in reversed(rows.TABLES):
+                    connection.execute(f"DELETE FROM {table} WHERE space = ? AND user_id = ?", mine)
+                    if connection.changes() and not replace:
+                        raise rows.holds_rows(owner)
+                counts: dict[str, int] = {}
+                for table, content in tables:
+                    counts[table] = 0
+                    for row in content:
+                        connection.execute(rows.insertion(table, "?"), rows.owned(owner, row))
+                        counts[table] += 1
+                for table, row in seed_rows(owner, os.urandom(8).hex(), counts):
+                    connection.execute(rows.insertion(table, "?"), row)
+                connection.execute("COMMIT")
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+            return counts
 
     def check(self) -> Iterator[Finding]:
         with translated(), self._connections.reader() as connection:

@@ -9,6 +9,7 @@ import typer
 
 from perdure import settings as settings_module
 from perdure.domain.errors import NotFound
+from perdure.interfaces.cli.completing import setting_names
 from perdure.interfaces.cli.output import safe
 
 app = typer.Typer(invoke_without_command=True, rich_markup_mode=None, help="Settings, their values, and where those came from.")
@@ -43,7 +44,7 @@ def list_settings(ctx: typer.Context) -> None:
 
 
 @app.command()
-def get(ctx: typer.Context, name: Annotated[str, typer.Argument(help="Which setting.")]) -> None:
+def get(ctx: typer.Context, name: Annotated[str, typer.Argument(help="Which setting.", autocompletion=setting_names)]) -> None:
     """Print the value of one setting.
 
     Example: perdure config get zone

@@ -76,6 +76,22 @@ def merge(ctx: typer.Context, ref: Ref, into: Annotated[str, typer.Argument(help
 
 
 @app.command()
+def links(ctx: typer.Context, limit: Limit = 50) -> None:
+    """List which entities are named together in what is known, the strongest link first.
+
+    Example: perdure entity links --user ana
+    """
+    with ctx.obj.memory() as memory:
+        found = memory.entities.links(limit)
+    columns = {
+        "one": [one.one for one in found],
+        "other": [one.other for one in found],
+        "statements": [one.statements for one in found],
+    }
+    ctx.obj.out.table(found, columns, empty="nothing is named together yet")
+
+
+@app.command()
 def suggestions(ctx: typer.Context, limit: Limit = 20) -> None:
     """List what a person should decide: names that may mean one, statements that may clash.
 

@@ -103,6 +103,3 @@ def audit(
     with ctx.obj.memory() as memory:
         report = memory.audit(text)
     out.value(report, show_as.audit_lines(report, out.width))
-
-
-COMMANDS = (extract, seed, curate, undo, diff, audit)

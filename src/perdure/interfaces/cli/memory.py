@@ -140,6 +140,18 @@ def history(ctx: typer.Context, key: Key) -> None:
 
 
 @app.command()
+def changes(ctx: typer.Context, key: Key, limit: Limit = 50) -> None:
+    """Show what was done to a memory and its statements, by whom and why, the newest first.
+
+    Example: perdure memory changes "profile|place|austin|fact" --user ana
+    """
+    out: Output = ctx.obj.out
+    with ctx.obj.memory() as memory:
+        found = memory.memories.changes(key, limit)
+    out.entries(found, (line for one in found for line in show_as.change(one, out.width)), empty="nothing was done to it")
+
+
+@app.command()
 def foundation(ctx: typer.Context) -> None:
     """Show the pinned memories that belong into every prompt, the oldest first.
 

@@ -16,6 +16,7 @@ from perdure.interfaces.shapes import plain
 from perdure.interfaces.visible import visible as visible
 from perdure.ports.store import Progress
 
+
 def safe(text: object) -> str:
     """Stored text for a line with markup: markup and control characters are shown, never obeyed."""
     return escape(visible(text))
@@ -68,13 +69,29 @@ class Output:
             self._err.print(f"[red]error:[/red] {safe(text)}")
 
     @contextmanager
-    def progress(self, title: str) -> Iterator[Progress | None]:
-        """A line that counts rows on a terminal; silence elsewhere."""
+    def progress(self, title: str, *, total: int | None = None) -> Iterator[Progress | None]:
+        """A bar for long work, on a terminal; silence elsewhere and with JSON.
+
+        What is yielded is called with what is in hand and how much of it is done: `progress("messages", 500)`. With a
+        `total` over all that is in hand the bar fills up; without one it counts.
+        """
         if not self._err.is_terminal or self.as_json:
             yield None
             return
-        with self._err.status(title) as status:
-            yield lambda table, rows: status.update(f"{title}: {table}, {rows:,} rows")
+        from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import Progress as Bars
+
+        counted = "{task.completed:,.0f}" if total is None else "{task.completed:,.0f} of {task.total:,.0f}"
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TextColumn(counted), TimeElapsedColumn())
+        done: dict[str, int] = {}
+        with Bars(*columns, console=self._err, transient=True) as bars:
+            bar = bars.add_task(safe(title), total=total)
+
+            def progress(what: str, count: int) -> None:
+                done[what] = count
+                bars.update(bar, completed=sum(done.values()), description=safe(f"{title}: {what}"))
+
+            yield progress
 
     def _json(self, value: object) -> None:
         # A broken pipe or an odd terminal encoding must not lose the data: JSON stays ASCII. A reader of a pipe gets

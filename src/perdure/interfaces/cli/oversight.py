@@ -126,9 +126,6 @@ def when(
         out.note("no time is named")
 
 
-COMMANDS = (before, after, decisions, when)
-
-
 # -- what is asked
 
 

@@ -105,9 +105,6 @@ def reindex(
         out.note(f"{total:,} entries of {len(done):,} users")
 
 
-COMMANDS = (recall, context, reindex)
-
-
 def tell_context(out: Output, found: Context, *, as_chat: bool = False) -> None:
     """A context: as the text that the agent sees, as the messages of a chat, or with all that belongs to it as JSON."""
     if as_chat:

@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Annotated
+from typing import Annotated, get_args
 
 import typer
 
 from perdure.domain.errors import InvalidInput
-from perdure.domain.series import CoveredWindow, Series
+from perdure.domain.series import CoveredWindow, Infer, Series
 from perdure.domain.spans import Span
 from perdure.domain.times import from_us, to_us
-from perdure.handles.series import SeriesHandle
+from perdure.handles.series import MergeExtras, SeriesHandle, SeriesRules
+from perdure.interfaces.cli import series_asking
+from perdure.interfaces.cli.asking import chosen, taking
 from perdure.interfaces.cli.output import safe
+from perdure.interfaces.cli.series_asking import End, Name, Start
 from perdure.interfaces.cli.state import read_json
 from perdure.interfaces.shapes import plain
 
 app = typer.Typer(no_args_is_help=True, help="Time series, and which windows of them are held.", rich_markup_mode=None)
-Name = Annotated[str, typer.Argument(help="The series, e.g. kudos_timeseries.")]
-Start = Annotated[str, typer.Argument(help="Start, ISO 8601.")]
-End = Annotated[str, typer.Argument(help="End, ISO 8601.")]
 BAR = 72
+INFER: tuple[Infer, ...] = get_args(Infer)
 
 
 @app.command("list")
 def list_series(ctx: typer.Context, limit: Annotated[int, typer.Option(help="How many at most.")] = 100) -> None:
-    """List series with their books."""
+    """List series with their books.
+
+    Example: perdure series list --user ana
+    """
     with ctx.obj.memory() as memory:
         found = memory.list_series(limit)
     ctx.obj.out.table(
@@ -42,20 +47,43 @@ def list_series(ctx: typer.Context, limit: Annotated[int, typer.Option(help="How
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """What `series merge` may be told of where its entries come from."""
+
+    window: Annotated[tuple[str, str] | None, typer.Option(help="What was asked for: START END.")] = None
+    cut_off: Annotated[bool, typer.Option("--cut-off", help="The source did not give everything.")] = False
+    oldest_first: Annotated[bool, typer.Option("--oldest-first", help="With --cut-off: it began with the oldest.")] = False
+    infer: Annotated[str, typer.Option(help=f"Without --window: {' or '.join(INFER)} counts as covered.")] = "none"
+    strict: Annotated[bool, typer.Option("--strict", help="If one entry is bad, store none.")] = False
+    id_template: Annotated[str | None, typer.Option(help="Makes ids, e.g. kudos_{activity_id}_{athlete_id}.")] = None
+    api_calls: Annotated[int, typer.Option(help="How many calls it took, for the books.")] = 1
+    request: Annotated[str | None, typer.Option(help="An id of yours; repeating the latest merge changes nothing.")] = None
+
+
 @app.command()
+@taking(Fetched)
 def merge(
     ctx: typer.Context,
     name: Name,
     entries: Annotated[str, typer.Argument(help="A JSON list: as it is, - for stdin, or @FILE.")],
-    window: Annotated[tuple[str, str] | None, typer.Option(help="What was asked for: START END.")] = None,
-    cut_off: Annotated[bool, typer.Option("--cut-off", help="The source did not give everything.")] = False,
-    id_template: Annotated[str | None, typer.Option(help="Makes ids, e.g. kudos_{activity_id}_{athlete_id}.")] = None,
+    fetched: Fetched,
 ) -> None:
-    """Merge fetched entries by id. Say which window was fetched, and it need not be fetched again."""
+    """Merge fetched entries by id. Say which window was fetched, and it need not be fetched again.
+
+    Example: perdure series merge runs @runs.json --window 2026-01-01 2026-01-03 --user ana
+    """
     batch = read_json(entries)
+    rules: SeriesRules = {} if fetched.id_template is None else {"id_template": fetched.id_template}
+    more: MergeExtras = {"api_calls": fetched.api_calls}
+    if fetched.request is not None:
+        more["request"] = fetched.request
     with ctx.obj.memory() as memory:
-        series = memory.series(name) if id_template is None else memory.series(name, id_template=id_template)
-        done = series.merge(batch, window=window, complete=not cut_off)
+        series: SeriesHandle = memory.series(name, **rules)
+        done = series.merge(
+            batch, window=fetched.window, complete=not fetched.cut_off, newest_first=not fetched.oldest_first,
+            infer=chosen(fetched.infer, INFER, "--infer"), strict=fetched.strict, **more,
+        )  # fmt: skip
     told = f"added {done.added}, duplicates {done.duplicates}, updated {done.updated}, total {done.total_count}"
     lines = [told, *(f"rejected entry {one.index}: {safe(one.reason)}" for one in done.rejected)]
     ctx.obj.out.value(done, lines)
@@ -70,7 +98,10 @@ def query(
     limit: Annotated[int, typer.Option(help="How many at most.")] = 100,
     page: Annotated[str | None, typer.Option(help="`next_page` of the answer before.")] = None,
 ) -> None:
-    """Entries of a range, newest first, and whether that is all."""
+    """Entries of a range, newest first, and whether that is all.
+
+    Example: perdure series query runs 2026-01-01 2026-01-03 --user ana
+    """
     with ctx.obj.memory() as memory:
         answer = memory.series(name).query(start, end, limit=limit, page=page)
     lines = [f"{from_us(one.at_us).isoformat()}  {safe(one.id)}" for one in answer.entries]
@@ -82,7 +113,10 @@ def query(
 
 @app.command()
 def gaps(ctx: typer.Context, name: Name, start: Start, end: End) -> None:
-    """What would have to be fetched to cover a range."""
+    """What would have to be fetched to cover a range.
+
+    Example: perdure series gaps runs 2026-01-01 2026-02-01 --user ana
+    """
     with ctx.obj.memory() as memory:
         found = memory.series(name).gaps(start, end)
     ctx.obj.out.table(
@@ -102,7 +136,10 @@ def show(
     name: Name,
     days: Annotated[float, typer.Option(help="How far to look back.")] = 30,
 ) -> None:
-    """Draw what is covered as a bar over time."""
+    """Draw what is covered as a bar over time.
+
+    Example: perdure series show runs --days 14 --user ana
+    """
     if not 0 < days <= 100_000:
         raise InvalidInput(f"`--days` = {days} must be more than 0 and at most 100000")
     with ctx.obj.memory() as memory:
@@ -125,7 +162,10 @@ def show(
 def cleanup(
     ctx: typer.Context, name: Name, keep_days: Annotated[float, typer.Option(help="Keep entries of so many days.")] = 90
 ) -> None:
-    """Remove old entries, and the claim to know that time."""
+    """Remove old entries, and the claim to know that time.
+
+    Example: perdure series cleanup runs --keep-days 365 --user ana
+    """
     with ctx.obj.memory() as memory:
         done = memory.series(name).cleanup(keep_days)
     lines = [f"removed {done.removed}, kept {done.kept}; cutoff {done.cutoff_date.isoformat(timespec='seconds')}"]
@@ -140,12 +180,19 @@ def export(
     start: Annotated[str | None, typer.Option(help="From here on.")] = None,
     end: Annotated[str | None, typer.Option(help="Up to here.")] = None,
 ) -> None:
-    """Write all entries to stdout, oldest first."""
+    """Write all entries to stdout, oldest first.
+
+    Example: perdure series export runs --format csv --user ana > runs.csv
+    """
     with ctx.obj.memory() as memory:
         series: SeriesHandle = memory.series(name)
         series.about()
         for line in series.export(format, start=start, end=end):
             print(line)
+
+
+for name, command in series_asking.COMMANDS.items():
+    app.command(name)(command)
 
 
 def _drawing(series: Series, windows: list[CoveredWindow], provisional: tuple[Span, ...], span: Span) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -25,7 +26,7 @@ def compact(
 
     Example: perdure session compact --user ana --force
     """
-    with ctx.obj.memory() as memory:
+    with ctx.obj.memory() as memory, ctx.obj.out.progress("folding"):
         made = memory.conversation.compact(session, force=force)
         held = find_session(memory, session)
     reason = "its last turn is all there is" if force else "the working set is within its bounds; --force folds it anyway"
@@ -37,7 +38,7 @@ def fold(ctx: typer.Context, session: Which = None) -> None:
 
     Example: perdure session fold --user ana
     """
-    with ctx.obj.memory() as memory:
+    with ctx.obj.memory() as memory, ctx.obj.out.progress("folding"):
         made = memory.conversation.fold(session)
         held = find_session(memory, session)
     ctx.obj.out.value(made, _folded_lines(made, held, "there are fewer messages than `fold_messages_min`, or one turn only"))
@@ -62,6 +63,21 @@ def clear(ctx: typer.Context, session: Which = None) -> None:
         digest = memory.conversation.clear(session)
     left = "" if digest is None else f"; only in the log: {covered(digest, chain=False)}"
     ctx.obj.out.value({"cleared": digest is not None, "fold": digest}, [f"the working set is empty{left}"])
+
+
+def replace(
+    ctx: typer.Context,
+    text: Annotated[str, typer.Argument(help="What the agent should see instead, or - to read it from stdin.")],
+    session: Annotated[str | None, typer.Option(help="Its id; by default the newest of the address.")] = None,
+) -> None:
+    """Empty the working set, and show the agent a text in its place. The messages stay in the log; `undo` brings them back.
+
+    Example: perdure session replace "They planned a trip to Lisbon." --user ana
+    """
+    words = sys.stdin.read() if text == "-" else text
+    with ctx.obj.memory() as memory:
+        digest = memory.conversation.replace(words, session)
+    ctx.obj.out.value(digest, [f"the text stands for {covered(digest)}"])
 
 
 def close(ctx: typer.Context, session: Which = None) -> None:
@@ -134,7 +150,7 @@ def configure(
     ctx.obj.out.value(found, list(agent_state_lines(found))[:1])
 
 
-COMMANDS = (compact, fold, undo, clear, close, resume, delete, configure)
+COMMANDS = (compact, fold, undo, clear, replace, close, resume, delete, configure)
 
 
 def _folded_lines(made: Sequence[Digest], held: Session, reason: str) -> list[str]:

@@ -11,10 +11,11 @@ import typer
 
 from perdure.domain.errors import InvalidInput, NotFound
 from perdure.domain.text import Json
+from perdure.interfaces.cli.completing import state_keys
 from perdure.interfaces.cli.output import safe
 
 app = typer.Typer(no_args_is_help=True, help="Key-value state: any JSON, every revision kept.", rich_markup_mode=None)
-Key = Annotated[str, typer.Argument(help="The key.")]
+Key = Annotated[str, typer.Argument(help="The key.", autocompletion=state_keys)]
 
 
 @app.command("list")
@@ -24,7 +25,10 @@ def list_keys(
     preview: Annotated[bool, typer.Option("--preview", help="Show the first 100 characters of each value.")] = False,
     limit: Annotated[int, typer.Option(help="How many at most.")] = 1_000,
 ) -> None:
-    """List keys with time and size; no value is loaded."""
+    """List keys with time and size; no value is loaded.
+
+    Example: perdure state list 'kudos*' --preview --user ana
+    """
     with ctx.obj.memory() as memory:
         found = memory.state.list(pattern, limit=limit)
     columns: dict[str, list[object]] = {
@@ -40,7 +44,10 @@ def list_keys(
 
 @app.command()
 def get(ctx: typer.Context, key: Key, revision: Annotated[int | None, typer.Option(help="Of this revision.")] = None) -> None:
-    """Print a value as JSON. Exit code 3 if there is none."""
+    """Print a value as JSON. Exit code 3 if there is none.
+
+    Example: perdure state get units --user ana
+    """
     with ctx.obj.memory() as memory:
         found = memory.state.find(key, revision=revision)
     if not found.found:
@@ -55,18 +62,29 @@ def set_value(
     value: Annotated[str, typer.Argument(help="JSON, or - to read it from stdin, or @FILE.")],
     expected: Annotated[int | None, typer.Option(help="Only if the key stands at this revision; 0: if it is new.")] = None,
     expires_in: Annotated[float | None, typer.Option(help="Forget it after so many seconds.")] = None,
+    request: Annotated[str | None, typer.Option(help="An id of yours; repeating it saves nothing twice.")] = None,
 ) -> None:
-    """Keep a value. Example: perdure state set --user ana units '"metric"'"""
+    """Keep a value.
+
+    Example: perdure state set --user ana units '"metric"'
+    """
     with ctx.obj.memory() as memory:
-        number = memory.state.save(key, read_json(value), expected=expected, expires_in_s=expires_in)
+        number = memory.state.save(key, read_json(value), expected=expected, expires_in_s=expires_in, request=request)
     ctx.obj.out.value({"key": key, "revision": number}, [f"{safe(key)} is at revision {number}"])
 
 
 @app.command()
-def delete(ctx: typer.Context, key: Key) -> None:
-    """Take a value away; its history stays."""
+def delete(
+    ctx: typer.Context,
+    key: Key,
+    expected: Annotated[int | None, typer.Option(help="Only if the key stands at this revision.")] = None,
+) -> None:
+    """Take a value away; its history stays.
+
+    Example: perdure state delete units --user ana
+    """
     with ctx.obj.memory() as memory:
-        deleted = memory.state.delete(key)
+        deleted = memory.state.delete(key, expected=expected)
     ctx.obj.out.value({"key": key, "deleted": deleted}, ["deleted" if deleted else "there was nothing to delete"])
 
 
@@ -76,7 +94,10 @@ def search(
     pattern: Annotated[str, typer.Argument(help="A case-exact glob such as *_givers.")],
     limit: Annotated[int, typer.Option(help="How many at most.")] = 100,
 ) -> None:
-    """Print keys and values that match."""
+    """Print keys and values that match.
+
+    Example: perdure state search '*_givers' --user ana
+    """
     with ctx.obj.memory() as memory:
         found = memory.state.search(pattern, limit=limit)
     more = ["there are more; raise --limit"] if found.truncated else []
@@ -85,10 +106,18 @@ def search(
 
 
 @app.command()
-def history(ctx: typer.Context, key: Key, limit: Annotated[int, typer.Option(help="How many at most.")] = 20) -> None:
-    """Show the revisions of a key, newest first."""
+def history(
+    ctx: typer.Context,
+    key: Key,
+    limit: Annotated[int, typer.Option(help="How many at most.")] = 20,
+    before: Annotated[int | None, typer.Option(help="Before this revision.")] = None,
+) -> None:
+    """Show the revisions of a key, newest first.
+
+    Example: perdure state history units --user ana
+    """
     with ctx.obj.memory() as memory:
-        found = memory.state.history(key, limit=limit)
+        found = memory.state.history(key, limit=limit, before=before)
     ctx.obj.out.table(
         found,
         {
@@ -102,7 +131,10 @@ def history(ctx: typer.Context, key: Key, limit: Annotated[int, typer.Option(hel
 
 @app.command()
 def restore(ctx: typer.Context, key: Key, revision: Annotated[int, typer.Argument(help="Which one.")]) -> None:
-    """Make a past value the current one."""
+    """Make a past value the current one.
+
+    Example: perdure state restore units 1 --user ana
+    """
     with ctx.obj.memory() as memory:
         number = memory.state.restore(key, revision)
     ctx.obj.out.value({"key": key, "revision": number}, [f"{safe(key)} is at revision {number}, as it was at {revision}"])
@@ -112,7 +144,10 @@ def restore(ctx: typer.Context, key: Key, revision: Annotated[int, typer.Argumen
 def clear(
     ctx: typer.Context, yes: Annotated[bool, typer.Option("--yes", help="Really delete every key of this user.")] = False
 ) -> None:
-    """Delete every key of a user; each can be restored from its history."""
+    """Delete every key of a user; each can be restored from its history.
+
+    Example: perdure state clear --yes --user ana
+    """
     with ctx.obj.memory() as memory:
         if not yes:
             raise InvalidInput(f"this would delete {len(memory.state.keys())} keys; add `--yes` to do it")

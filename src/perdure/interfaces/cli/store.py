@@ -23,11 +23,15 @@ def worker(
     once: Annotated[bool, typer.Option("--once", help="Run what is due, then stop.")] = False,
     seconds: Annotated[float, typer.Option(help="With --once: at most this long.")] = 60.0,
 ) -> None:
-    """Run jobs until stopped. SIGTERM and Ctrl-C finish the job in hand first."""
+    """Run jobs until stopped. SIGTERM and Ctrl-C finish the job in hand first.
+
+    Example: perdure worker --once
+    """
     out: Output = ctx.obj.out
     with ctx.obj.engine() as engine:
         if once:
-            done = engine.process(seconds)
+            with out.progress("running jobs") as progress:
+                done = engine.worker().process(seconds, progress=progress)
             out.value(done, [_turn(done)])
             return
         stop = threading.Event()
@@ -44,7 +48,10 @@ def _turn(done: ProcessReport) -> str:
 
 
 def verify(ctx: typer.Context) -> None:
-    """Check every invariant. Exit code 0: sound; 8: something is wrong."""
+    """Check every invariant. Exit code 0: sound; 8: something is wrong.
+
+    Example: perdure verify
+    """
     out: Output = ctx.obj.out
     with ctx.obj.engine() as engine, out.progress("verifying") as progress:
         report = engine.verify(progress)
@@ -62,7 +69,10 @@ def backup(
     file: Annotated[Path, typer.Argument(help="Where to write it.")],
     replace: Annotated[bool, typer.Option("--replace", help="Overwrite an existing file.")] = False,
 ) -> None:
-    """Write everything to one file, while writers go on."""
+    """Write everything to one file, while writers go on.
+
+    Example: perdure backup all.perdure
+    """
     out: Output = ctx.obj.out
     with ctx.obj.engine() as engine, out.progress("backing up") as progress:
         report = engine.backup(file, replace=replace, progress=progress)
@@ -75,7 +85,10 @@ def restore(
     file: Annotated[Path, typer.Argument(help="A file made by `perdure backup`, on whichever kind of store.")],
     replace: Annotated[bool, typer.Option("--replace", help="Throw away what the store holds now.")] = False,
 ) -> None:
-    """Fill the store from a backup: all of it or nothing."""
+    """Fill the store from a backup: all of it or nothing.
+
+    Example: perdure restore all.perdure --url sqlite:///copy.db
+    """
     out: Output = ctx.obj.out
     with out.progress("restoring") as progress:
         counts = perdure.restore(file, ctx.obj.url, replace=replace, progress=progress)
@@ -83,7 +96,10 @@ def restore(
 
 
 def doctor(ctx: typer.Context) -> None:
-    """Prove a round trip through the store and say what is degraded. Exit code 0: healthy; 9: degraded."""
+    """Prove a round trip through the store and say what is degraded. Exit code 0: healthy; 9: degraded.
+
+    Example: perdure doctor
+    """
     with ctx.obj.engine() as engine:
         report = engine.doctor()
     queue = report.queue
@@ -105,8 +121,30 @@ def doctor(ctx: typer.Context) -> None:
         raise typer.Exit(DEGRADED)
 
 
+def health(ctx: typer.Context) -> None:
+    """Say what is degraded, without writing anything. Exit code 0: healthy; 9: degraded. `doctor` proves more.
+
+    Example: perdure health
+    """
+    with ctx.obj.engine() as engine:
+        report = engine.health()
+    queue = report.queue
+    lines = [
+        f"store: {report.store.backend} at {safe(report.store.location)}, {report.users} users",
+        f"jobs: {queue.ready} ready, {queue.running} running, {queue.done} done, {queue.dead} dead",
+        *(f"[yellow]degraded:[/yellow] {safe(one)}" for one in report.degraded),
+        *(["healthy"] if report.healthy else []),
+    ]
+    ctx.obj.out.value(report, lines)
+    if not report.healthy:
+        raise typer.Exit(DEGRADED)
+
+
 def purge(ctx: typer.Context) -> None:
-    """Give freed space back, so that what was deleted leaves the disk too. Writers wait meanwhile."""
+    """Give freed space back, so that what was deleted leaves the disk too. Writers wait meanwhile.
+
+    Example: perdure purge
+    """
     with ctx.obj.engine() as engine:
         report = engine.purge()
     ctx.obj.out.value(
@@ -115,8 +153,35 @@ def purge(ctx: typer.Context) -> None:
     )
 
 
+def users(ctx: typer.Context, limit: Annotated[int, typer.Option(help="How many at most.")] = 1_000) -> None:
+    """List the users of the space, by name.
+
+    Example: perdure users
+    """
+    with ctx.obj.engine() as engine:
+        found = engine.users(limit=limit)
+    ctx.obj.out.entries(found, [safe(one) for one in found], empty="nobody is known here yet")
+
+
+def files(ctx: typer.Context) -> None:
+    """List the files that hold the data, with their sizes. A store on a server has none here.
+
+    Example: perdure files
+    """
+    with ctx.obj.engine() as engine:
+        found = engine.files()
+    ctx.obj.out.table(
+        found,
+        {"file": [one.path for one in found], "bytes": [f"{one.bytes:,}" for one in found]},
+        empty="the store keeps no file here",
+    )
+
+
 def demo(ctx: typer.Context) -> None:
-    """Walk through what works, on a store that is thrown away afterwards."""
+    """Walk through what works, on a store that is thrown away afterwards.
+
+    Example: perdure demo
+    """
     from perdure.interfaces.cli.demo import run_demo
 
     run_demo(ctx.obj.out)

@@ -1,4 +1,4 @@
-"""Answers: JSON as every skin tells it, pages of lists, and what a route says of itself in the API's description."""
+"""Answers: JSON as every skin tells it, pages of lists, revisions, and where a new thing is found."""
 
 from __future__ import annotations
 
@@ -7,14 +7,20 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error as BadBase64
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
+from urllib.parse import quote, urlencode
 
 from fastapi import Response
 
-from perdure.domain.errors import InvalidInput
-from perdure.interfaces.http.asking import Page
+from perdure.domain.errors import InvalidInput, NotFound
+from perdure.domain.scope import DEFAULT
+from perdure.handles.memory import Memory
+from perdure.interfaces.http.asking import NUMBER_MAX, Page
 from perdure.interfaces.shapes import plain
 
 T = TypeVar("T")
+
+# Made once: `json.dumps` with options of its own builds an encoder for every call.
+_ENCODE = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
 
 class Answer(Response):
@@ -23,7 +29,7 @@ class Answer(Response):
     media_type = "application/json"
 
     def render(self, content: object) -> bytes:
-        return json.dumps(plain(content), separators=(",", ":"), allow_nan=False).encode()
+        return _ENCODE(plain(content)).encode()
 
 
 def answer(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Answer:
@@ -34,16 +40,30 @@ def etag(revision: object) -> dict[str, str]:
     return {"ETag": f'"{revision}"'}
 
 
+def located(memory: Memory, *parts: object) -> dict[str, str]:
+    """`Location` of something of this user."""
+    scope = memory.scope
+    told = {"agent": scope.address.agent, "channel": scope.address.channel}
+    query = urlencode({name: value for name, value in told.items() if value != DEFAULT})
+    path = "/".join(segment(str(part)) for part in ("v1", "users", scope.owner.user, *parts))
+    return {"Location": f"/{path}?{query}" if query else f"/{path}"}
+
+
+def segment(id_: str) -> str:
+    """An id as a segment of a path. One of dots alone is encoded, too: clients take it for a step up."""
+    return id_.replace(".", "%2E") if id_ in (".", "..") else quote(id_, safe="")
+
+
 def expected(if_match: str | None, if_none_match: str | None = None) -> int | None:
     """The revision that `If-Match` names; 0 for `If-None-Match: *`, which means that there is none yet."""
     if if_none_match is not None:
         if if_none_match.strip() != "*" or if_match is not None:
             raise InvalidInput("`If-None-Match` can only be *, without `If-Match`: it means that the key must be new")
         return 0
-    if if_match is None or if_match.strip() == "*":
+    if if_match is None:
         return None
     text = if_match.strip().removeprefix("W/").strip('"')
-    if not (text.isascii() and text.isdigit() and len(text) < 20):
+    if not (text.isascii() and text.isdigit() and len(text) < 19):
         raise InvalidInput(f"`If-Match` = {if_match!r:.40} must be the `ETag` that was answered before")
     return int(text)
 
@@ -55,20 +75,43 @@ def page_of(items: Sequence[T], page: Page, name: Callable[[T], object]) -> Answ
         wanted = read_cursor(page.cursor)
         places = [place for place, item in enumerate(items) if plain(name(item)) == wanted]
         if not places:
-            raise InvalidInput("`cursor` names something that is no longer in this list; begin again without it")
+            raise NotFound("`cursor` names something that is no longer in this list; begin again without it")
         start = places[0] + 1
     shown = items[start : start + page.limit]
     more = len(items) > start + page.limit
     return answer({"items": shown, "next": cursor(name(shown[-1])) if more else None})
 
 
+def page_behind(items: Sequence[T], page: Page, name: Callable[[T], object]) -> Answer:
+    """A page that was listed from its cursor on, with one item more than is shown if there is more."""
+    shown = items[: page.limit]
+    return answer({"items": shown, "next": cursor(name(shown[-1])) if len(items) > page.limit else None})
+
+
 def cursor(position: object) -> str:
     """An opaque text for a place in a list."""
-    return urlsafe_b64encode(json.dumps(plain(position)).encode()).decode().rstrip("=")
+    return urlsafe_b64encode(_ENCODE(plain(position)).encode()).decode().rstrip("=")
 
 
 def read_cursor(text: str) -> Any:
     try:
         return json.loads(urlsafe_b64decode(text + "=" * (-len(text) % 4)))
     except (BadBase64, ValueError, UnicodeError, RecursionError):
-        raise InvalidInput(f"`cursor` = {text!r:.40} is none that was given out; begin again without it") from None
+        raise NotFound(f"`cursor` = {text!r:.40} is none that was given out; begin again without it") from None
+
+
+def text_cursor(page: Page) -> str | None:
+    """The id that the cursor names."""
+    return None if page.cursor is None else _held(page.cursor, str)
+
+
+def number_cursor(page: Page) -> int | None:
+    """The number that the cursor names."""
+    return None if page.cursor is None else _held(page.cursor, int)
+
+
+def _held(text: str, kind: type[T]) -> T:
+    found = read_cursor(text)
+    if type(found) is not kind or not found or (isinstance(found, int) and not 0 <= found <= NUMBER_MAX):
+        raise NotFound(f"`cursor` = {text!r:.40} is none that was given out here; begin again without it")
+    return found

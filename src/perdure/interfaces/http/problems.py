@@ -14,8 +14,11 @@ from starlette.exceptions import HTTPException
 from perdure.domain.errors import PerdureError
 from perdure.interfaces.access import Denied
 from perdure.interfaces.errors import http_status
+from perdure.interfaces.http.asking import PLAIN, WORDS
 
 LOG = logging.getLogger("perdure.http")
+UNSAID = (PLAIN, WORDS)
+"""Patterns that say nothing to people."""
 MEDIA_TYPE = "application/problem+json"
 TITLES = {
     "error": "Something went wrong",
@@ -64,7 +67,7 @@ async def _denied(_: Request, error: Exception) -> Response:
 
 async def _invalid(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101 - it is registered for these
-    found = [{"where": ".".join(str(part) for part in one["loc"]), "what": str(one["msg"])} for one in error.errors()[:20]]
+    found = [{"where": ".".join(str(part) for part in one["loc"]), "what": _what(one)} for one in error.errors()[:20]]
     first = "; ".join(f"{one['where']}: {one['what']}" for one in found[:3])
     malformed = any(one["type"] == "json_invalid" for one in error.errors())
     return problem(
@@ -72,10 +75,23 @@ async def _invalid(_: Request, error: Exception) -> Response:
     )
 
 
-async def _http(_: Request, error: Exception) -> Response:
+def _what(wrong: Mapping[str, Any]) -> str:
+    """Why a field does not fit. Those reasons are told in our words that a caller meets by accident."""
+    if wrong["type"] == "json_invalid":
+        return f"this is no JSON: {wrong.get('ctx', {}).get('error', 'it cannot be read')}"
+    if wrong["type"] == "string_pattern_mismatch":
+        pattern = wrong.get("ctx", {}).get("pattern")
+        return "must be text without NUL, and not empty" if pattern in UNSAID else f"must fit the pattern {pattern}"
+    return str(wrong["msg"])
+
+
+async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101 - it is registered for these
+    headers = error.headers
+    if error.status_code == 405 and (allowed := getattr(request.app.state, "allowed", None)) is not None:
+        headers = {"Allow": allowed(request.scope["path"]) or dict(headers or {}).get("Allow", "")}
     code = {404: "not_found", 401: "unauthenticated", 403: "forbidden"}.get(error.status_code, "invalid_input")
-    return problem(error.status_code, code, str(error.detail), error.headers, retriable=False)
+    return problem(error.status_code, code, str(error.detail), headers, retriable=False)
 
 
 async def _bug(_: Request, error: Exception) -> Response:

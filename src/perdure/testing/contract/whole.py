@@ -11,6 +11,7 @@ from perdure.domain.errors import Conflict
 from perdure.domain.messages import CallState, MessageQuery
 from perdure.domain.scope import Owner, ToolCallId
 from perdure.domain.tally import Tally
+from perdure.ports.index import INDEX_JOB
 from perdure.ports.rows import TABLES
 from perdure.ports.store import Row, Store
 from perdure.testing.contract.journal import JournalContract
@@ -79,6 +80,42 @@ class WholeStoreContract:
             assert {table: list(snapshot.rows(table)) for table in TABLES} == saved
         fill(store, BOB, 1)
 
+    def test_rows_of_one_owner_become_all_that_another_has(self, store: Store) -> None:
+        fill(store, ANA, 1, 2)
+        fill(store, BOB, 1, number=3)
+        enqueue(store, a_job())
+        store.write(ANA, lambda tx: tx.put_calls(HERE, [CallState(1, ToolCallId("c"), "f", 1, 2)]))
+        saved = _rows_of(store, ANA)
+        assert {row[:2] for rows in saved.values() for row in rows} == {("default", "ana")}
+
+        with pytest.raises(Conflict, match="bob"):
+            store.refill(BOB, _again(saved), replace=False)
+        assert [row[4] for row in _rows_of(store, BOB)["messages"]] == [3]
+        counts = store.refill(BOB, _again(saved), replace=True)
+        assert (counts["messages"], counts["jobs"]) == (2, 1)
+        theirs = _rows_of(store, BOB)
+        assert [row[2:] for row in theirs["messages"]] == [row[2:] for row in saved["messages"]]
+        assert [row[2:] for row in theirs["tool_calls"]] == [row[2:] for row in saved["tool_calls"]]
+        assert {row[:2] for rows in theirs.values() for row in rows} == {("default", "bob")}
+        assert _rows_of(store, ANA) == saved
+        index_job = store.read(BOB, lambda view: view.find_job(INDEX_JOB, INDEX_JOB))
+        assert index_job is not None
+        assert index_job.state == "ready"
+        assert store.read(BOB, lambda view: view.index.head()).incarnation
+        assert list(store.check()) == []
+
+    def test_filling_an_owner_anew_fails_as_a_whole(self, store: Store) -> None:
+        fill(store, BOB, 1, 2)
+
+        def broken() -> Iterator[tuple[str, Iterator[Row]]]:
+            yield from ((table, iter(rows)) for table, rows in _rows_of(store, ANA).items())
+            raise RuntimeError("the file ends here")
+
+        with pytest.raises(RuntimeError):
+            store.refill(BOB, broken(), replace=True)
+        assert len(store.read(BOB, lambda view: view.list_messages(MessageQuery(HERE, 10)))) == 2
+        assert store.refill(ANA, iter(()), replace=False) == {}
+
     def test_a_failed_restore_changes_nothing(self, store: Store) -> None:
         fill(store, ANA, 1)
 
@@ -99,3 +136,17 @@ class WholeStoreContract:
         assert list(store.check()) == []
         assert store.describe().schema_version >= 1
         assert all(file.path.exists() for file in store.files())
+
+
+def _rows_of(store: Store, owner: Owner) -> dict[str, list[Row]]:
+    """What an owner has, but for the index and the job that makes it."""
+    with store.snapshot() as snapshot:
+        return {
+            table: [row for row in snapshot.rows(table, owner) if table != "jobs" or row[2] != INDEX_JOB]
+            for table, spec in TABLES.items()
+            if not spec.rebuilt
+        }
+
+
+def _again(saved: dict[str, list[Row]]) -> Iterator[tuple[str, Iterator[Row]]]:
+    return ((table, iter(rows)) for table, rows in saved.items())

@@ -1,0 +1,124 @@
+"""A chat with a memory: what is said goes into the log, what is remembered goes to the model, and its answer into the log.
+
+The log comes first: whatever becomes of the model, what the user said is held. Without a model the answer is an echo.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from perdure.domain.context import Block
+from perdure.domain.lessons import Heard
+from perdure.domain.messages import Message
+from perdure.domain.models import ChatMessage, Outcome
+from perdure.domain.oversight import Injection
+from perdure.domain.text import Json
+from perdure.engine.answers import Unreadable
+from perdure.engine.appends import split_reply
+from perdure.handles.memory import Memory
+from perdure.services.consulting import Consultant, Question
+from perdure.services.prompted import prompt_named
+
+DEADLINE_S = 120.0
+REPLY_TOKENS_MAX = 2_048
+ECHO: Literal["echo"] = "echo"
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """What the user said, what the model was given of the memory, and what came of it."""
+
+    said: Message
+    given: Injection
+    """What of the memory bears on it, with the reason for each thing."""
+    earlier: tuple[Block, ...]
+    """What of earlier talk stands before the conversation: digests, where things were left."""
+    outcome: Outcome | Literal["echo"]
+    """How asking the model ended; `echo` if there is none to ask."""
+    detail: str = ""
+    """Why there is no answer, in our words."""
+    reply: Message | None = None
+    """The answer as it is logged; None if there is none."""
+    heard: Heard | None = None
+    """What the model asked to be remembered, and what became of that."""
+    took_ms: float = 0.0
+
+    @property
+    def things(self) -> int:
+        """How many things of the memory the model was given."""
+        return sum(one.included for one in self.given.choices) + len(self.earlier)
+
+    @property
+    def tokens(self) -> int:
+        """What they cost."""
+        return self.given.tokens + sum(block.tokens for block in self.earlier)
+
+
+class Chat:
+    """A conversation at one address. Not for several threads at once."""
+
+    __slots__ = ("_consultant", "memory")
+
+    def __init__(self, memory: Memory, consultant: Consultant) -> None:
+        self.memory = memory
+        self._consultant = consultant
+
+    @property
+    def model(self) -> str:
+        """The model that answers; empty if there is none, and an echo does."""
+        return self._consultant.name if self._consultant.available else ""
+
+    def say(self, text: str, *, deadline_s: float = DEADLINE_S) -> Exchange:
+        """Log what the user said, and what the model answers to it; a model that fails is an outcome, not an error."""
+        said = self.memory.append("user", text)
+        given = self.memory.before(text, target="system")
+        talk = self.memory.context()
+        told = {block.kind for block in given.blocks}
+        # What always holds is in both; what is left tells of this conversation and of the ones before it.
+        earlier = tuple(block for block in talk.blocks if block.kind not in told)
+        if not self._consultant.available:
+            words: dict[str, Json] = {"made_by": ECHO}
+            reply = self.memory.append("assistant", f"You said: {text}", id=_reply_id(said), metadata=words)
+            return Exchange(said, given, earlier, ECHO, reply=reply)
+        messages = tuple(self._messages(text, given, earlier, talk.messages))
+        question = Question("chat", messages, None, _read, REPLY_TOKENS_MAX)
+        asked = self._consultant.ask(self.memory.scope.owner, question, deadline_s=deadline_s)
+        if asked.value is None:
+            return Exchange(said, given, earlier, asked.outcome, asked.detail, took_ms=asked.took_ms)
+        shown, _ = split_reply(asked.value)
+        reply = self.memory.append(
+            "assistant", shown.strip(), id=_reply_id(said), metadata={"made_by": f"{self.model}, {prompt_named('chat').name}"}
+        )
+        heard = self.memory.lessons.take_from(asked.value, message=reply.id)
+        return Exchange(said, given, earlier, asked.outcome, asked.detail, reply, heard, asked.took_ms)
+
+    def _messages(
+        self, text: str, given: Injection, earlier: Sequence[Block], said: Sequence[Message]
+    ) -> Iterator[ChatMessage]:
+        """What stays the same first, so that it can stay in the model's cache; what belongs to this question last."""
+        # The lessons are in the memory that is given; the rest of the prompt says who the agent is.
+        own = [part.text for part in self.memory.prompt(text).parts if part.kind != "memory"]
+        standing = [prompt_named("chat").body.strip(), *own, given.stable, *(block.render() for block in earlier)]
+        yield ChatMessage("system", "\n\n".join(part for part in standing if part))
+        spoken = [place for place, message in enumerate(said) if message.role == "user"]
+        for place, message in enumerate(said):
+            if given.tail and spoken and place == spoken[-1]:
+                yield ChatMessage("system", given.tail)
+            if message.role == "user" or message.role == "assistant":
+                if message.content.strip():
+                    yield ChatMessage("user" if message.role == "user" else "assistant", message.content)
+            else:
+                yield ChatMessage(
+                    "system", Block(message.role, f"Said by a {message.role}", "the log", message.content, 0).render()
+                )
+
+
+def _reply_id(said: Message) -> str:
+    return f"{said.id}-reply"
+
+
+def _read(found: Json) -> str | Unreadable:
+    shown, appends = split_reply(str(found))
+    return str(found) if shown.strip() or appends else Unreadable("it is empty")

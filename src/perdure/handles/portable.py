@@ -1,0 +1,131 @@
+"""`Memory.export` and `Memory.import_`: one user's data on its way out and in. `Engine` has both for all users of a space."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from perdure.domain.errors import InvalidInput, NotFound, Unavailable
+from perdure.domain.portable import (
+    EXPORT_FORMATS,
+    IMPORT_FORMATS,
+    ExportFormat,
+    ExportReport,
+    ImportFormat,
+    ImportReport,
+    Part,
+)
+from perdure.domain.scope import Owner, Scope, shared_owner
+from perdure.ports.store import Progress
+from perdure.services.exporting import Exporting, Target
+from perdure.services.foreign import ForeignImporting, format_of
+from perdure.services.importing import Importing
+from perdure.services.vault_reading import VaultImporting
+from perdure.services.vaults import VaultExporting
+
+Source = str | os.PathLike[str] | IO[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class PortableServices:
+    """What the handles call."""
+
+    exporting: Exporting
+    importing: Importing
+    foreign: ForeignImporting
+    vaults: VaultExporting
+    notes: VaultImporting
+
+
+def export(
+    scope: Scope, do: PortableServices, to: Target, form: ExportFormat, *, replace: bool, progress: Progress | None
+) -> ExportReport:
+    """See `Memory.export`."""
+    if form not in EXPORT_FORMATS:
+        raise InvalidInput(f"`format` = {form!r:.40} is unknown; use one of {', '.join(EXPORT_FORMATS)}")
+    if form == "jsonl":
+        return do.exporting.export(scope.owner, to, replace=replace, progress=progress)
+    if not isinstance(to, str | os.PathLike):
+        raise InvalidInput("a vault is a folder; name one")
+    return do.vaults.export(scope.owner, Path(to), replace=replace, progress=progress)
+
+
+@dataclass(frozen=True, slots=True)
+class Importation:
+    """How something is to be imported."""
+
+    format: ImportFormat = "auto"
+    replace: bool = False
+    dry_run: bool = False
+    progress: Progress | None = None
+
+    def __post_init__(self) -> None:
+        if self.format not in IMPORT_FORMATS:
+            raise InvalidInput(f"`format` = {self.format!r:.40} is unknown; use one of {', '.join(IMPORT_FORMATS)}")
+
+
+def import_(scope: Scope, do: PortableServices, source: Source, how: Importation) -> ImportReport:
+    """See `Memory.import_`."""
+    if isinstance(source, str | os.PathLike) and Path(source).is_dir():
+        if how.format not in ("auto", "vault"):
+            raise InvalidInput(f"{source} is a folder, which the format `{how.format}` is not; name a file, or use `vault`")
+        _refuse_replacing("vault", how)
+        return do.notes.import_(scope, Path(source), dry_run=how.dry_run)
+    if how.format == "vault":
+        raise InvalidInput("a vault is a folder; name one that `perdure export --format vault` wrote")
+    with _opened(source) as file:
+        form = format_of(file) if how.format == "auto" else how.format
+        if form == "jsonl":
+            return _import_rows(do, file, lambda part: _alone(scope.owner, part), how)
+        _refuse_replacing(form, how)
+        return do.foreign.import_(scope, file, form, dry_run=how.dry_run)
+
+
+def import_all(space: str, do: PortableServices, source: Source, how: Importation) -> ImportReport:
+    """See `Engine.import_`."""
+    with _opened(source) as file:
+        return _import_rows(do, file, lambda part: _named(space, part), how)
+
+
+def _import_rows(do: PortableServices, file: IO[bytes], owner_of: Callable[[Part], Owner], how: Importation) -> ImportReport:
+    return do.importing.import_rows(file, owner_of, replace=how.replace, dry_run=how.dry_run, progress=how.progress)
+
+
+def _refuse_replacing(form: str, how: Importation) -> None:
+    if how.replace:
+        raise InvalidInput(f"`replace` is for lossless exports; what comes from `{form}` is added to what is known")
+
+
+def _alone(owner: Owner, part: Part) -> Owner:
+    """The user of the handle, whoever the file names; one user is all it can be."""
+    if part.of > 1 or part.user == shared_owner(part.space).user:
+        raise InvalidInput(f"the export holds {part.of} users; import it for the whole space, or export one of them")
+    return owner
+
+
+def _named(space: str, part: Part) -> Owner:
+    """The user that the file names, in the space in force."""
+    return shared_owner(space) if part.user == shared_owner(part.space).user else Scope.of(part.user, space=space).owner
+
+
+@contextmanager
+def _opened(source: Source) -> Iterator[IO[bytes]]:
+    if not isinstance(source, str | os.PathLike):
+        if not hasattr(source, "seek") or not hasattr(source, "read"):
+            raise InvalidInput(
+                f"`source` is a `{type(source).__name__}`; give the name of a file, or an open one in binary mode"
+            )
+        yield source
+        return
+    try:
+        file = Path(source).open("rb")  # noqa: SIM115 - closed below; what goes wrong then is not about opening it
+    except FileNotFoundError:
+        raise NotFound(f"{source} does not exist; check the name") from None
+    except OSError as error:
+        raise Unavailable(f"{source} cannot be read ({error.strerror}); check its permissions") from error
+    with file:
+        yield file

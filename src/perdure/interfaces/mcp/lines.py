@@ -1,0 +1,99 @@
+"""What tools found, in lines that a model reads: short, with the ids that other tools take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from perdure.domain.context import Context
+from perdure.domain.journal import Operation
+from perdure.domain.lessons import Lesson
+from perdure.domain.memories import Statement
+from perdure.domain.messages import Message
+from perdure.domain.recall import Recall
+from perdure.domain.things import Todo
+from perdure.interfaces.mcp.offers import fence
+from perdure.services.knowledge import Recalled
+from perdure.services.sessions import SessionLine
+
+NOTHING = "nothing here"
+
+
+def found(value: Recall) -> Iterator[str]:
+    """Hits, best first, then what the answer does not cover."""
+    if not value.hits:
+        yield "nothing was found"
+    for place, hit in enumerate(value.hits, 1):
+        said = f"{hit.speaker}: " if hit.speaker else ""
+        past = "" if hit.valid_to is None else f", until {hit.valid_to.date().isoformat()}"
+        yield f"{place}. [{hit.kind} {hit.id}, {hit.at.date().isoformat()}{past}] {said}{hit.text}"
+        for one in hit.neighbours:
+            yield f"   beside it [{one.id}] {one.speaker}: {one.text}"
+    for line in value.uncovered.lines():
+        yield f"not covered: {line}"
+
+
+def memory(value: Recalled) -> str:
+    held = value.memory
+    marks = "".join([", pinned" if held.pinned else "", ", archived" if held.status == "ARCHIVED" else ""])
+    return f"[{held.record_key}{marks}] {value.content}"
+
+
+def memories(values: Sequence[Recalled]) -> Iterable[str]:
+    return [memory(one) for one in values] or [NOTHING]
+
+
+def statements(values: Sequence[Statement]) -> Iterable[str]:
+    return [_statement(one) for one in values] or [NOTHING]
+
+
+def _statement(value: Statement) -> str:
+    end = "now" if value.valid_to is None else value.valid_to.date().isoformat()
+    why = "" if value.reason is None else f" ({value.reason})"
+    return f"[{value.id}] {value.valid_from.date().isoformat()} to {end}: {value.content}{why}"
+
+
+def todos(values: Sequence[Todo]) -> Iterable[str]:
+    return [todo(one) for one in values] or [NOTHING]
+
+
+def todo(value: Todo) -> str:
+    due = "" if value.due_at is None else f", due {value.due_at.isoformat()}"
+    return f"[{value.id}, {value.kind_of}, {value.state}{due}] {value.content}"
+
+
+def lessons(values: Sequence[Lesson]) -> Iterable[str]:
+    return [lesson(one) for one in values] or [NOTHING]
+
+
+def lesson(value: Lesson) -> str:
+    return f"[{value.id}, {value.scope}] {value.text}"
+
+
+def messages(values: Sequence[Message]) -> Iterable[str]:
+    return [f"[{one.id}, {one.at.isoformat()}] {one.role}: {one.content}" for one in values] or [NOTHING]
+
+
+def sessions(values: Sequence[SessionLine]) -> Iterable[str]:
+    return [_session(one) for one in values] or [NOTHING]
+
+
+def _session(value: SessionLine) -> str:
+    held = value.session
+    where = f"agent {held.address.agent}, channel {held.address.channel}"
+    return f"[{held.id}] {where}, {held.messages} messages, last {value.last_activity.isoformat()}"
+
+
+def changes(values: Sequence[Operation]) -> Iterable[str]:
+    return [_change(one) for one in values] or [NOTHING]
+
+
+def _change(value: Operation) -> str:
+    return f"[{value.seq}] {value.at.isoformat()} {value.actor}: {value.action} {value.kind} {value.key} ({value.why})"
+
+
+def context(value: Context) -> str:
+    """The blocks fence themselves; what was said is fenced as one."""
+    said = [f"{one.role}: {one.content}" for one in value.messages]
+    talk = fence("conversation", "The conversation so far", said) if said else ""
+    left = "\n".join(f"left out: {line}" for line in value.dropped)
+    return "\n\n".join(part for part in (value.system, talk, value.tail, left) if part) or "there is nothing to give yet"

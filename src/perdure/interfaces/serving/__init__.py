@@ -1,0 +1,1 @@
+"""What stands before every face that is reached over the network: who is let in, how much they may send, how it runs."""

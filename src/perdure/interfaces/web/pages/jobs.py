@@ -1,0 +1,69 @@
+"""`/u/{user}/jobs`: the queue, what failed and why, and another try."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import BaseModel
+
+from perdure.domain.errors import InvalidInput
+from perdure.domain.jobs import JOB_STATES, Job
+from perdure.interfaces.web.rendering import Here, done, memory_of, page
+
+router = APIRouter()
+COUNTED = 1_000
+SHOWN = 100
+STATES = {"ready": "waiting", "running": "running", "done": "done", "dead": "given up"}
+KINDS = {
+    "tally": "Counts the messages of a session",
+    "sweep": "Ends sessions that were silent for too long",
+    "extract": "Looks through messages for something to learn",
+    "curate": "Folds scattered memories, flags what clashes",
+    "index": "Keeps the search index",
+    "lessons": "Keeps the lessons of folds",
+    "transcript": "Writes a session down as a file",
+    "bounded_history": "Folds a working set that is over its bounds",
+    "request_fold": "Folds what was said before a request",
+    "periodic_flush": "Clears or shortens a silent channel",
+    "rolling_digest": "Says where we are",
+    "session_digest": "Says what a session came to",
+    "spine": "Tells the whole story anew",
+}
+
+
+class Asked(BaseModel):
+    state: str = ""
+    start: int = 0
+
+
+@router.get("/u/{user:id}/jobs")
+def index(request: Request, asked: Annotated[Asked, Query()]) -> Response:
+    if asked.state and asked.state not in JOB_STATES:
+        raise InvalidInput(f"`state` = {asked.state!r:.40} is unknown; use one of {', '.join(JOB_STATES)}")
+    memory = memory_of(request)
+    most = min(COUNTED, request.app.state.engine.limits.page_rows_max)
+    every = memory.jobs(limit=most)
+    counts = Counter(job.state for job in every)
+    chosen = memory.jobs(asked.state, limit=most) if asked.state else every
+    ordered = sorted(chosen, key=_order)
+    start = max(0, asked.start)
+    shown = ordered[start : start + SHOWN]
+    more = start + SHOWN if len(ordered) > start + SHOWN else None
+    return page(
+        request, "jobs.html", jobs=shown, counts=counts, states=STATES, kinds=KINDS, asked=asked, more=more,
+        whole=len(every) < most,
+    )  # fmt: skip
+
+
+@router.post("/u/{user:id}/jobs/retry")
+def retry(request: Request) -> Response:
+    revived = memory_of(request, "write").retry_jobs()
+    told = f"{revived} {'job gets' if revived == 1 else 'jobs get'} fresh tries." if revived else "No job was given up."
+    return done(request, Here(request)("jobs"), told)
+
+
+def _order(job: Job) -> tuple[int, float]:
+    """What needs somebody first, then what runs, waits, and is done; the latest first."""
+    return (("dead", "running", "ready", "done").index(job.state), -job.updated_at.timestamp())

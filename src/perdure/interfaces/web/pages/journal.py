@@ -1,0 +1,172 @@
+"""`/u/{user}/journal`: every change of what is derived, by whom and why, and a way back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Query, Request, Response
+from pydantic import BaseModel
+
+from perdure.domain.errors import Conflict, NotFound
+from perdure.domain.journal import Operation
+from perdure.domain.records import record_kind
+from perdure.handles.memory import Memory
+from perdure.interfaces.web.diffs import Field, fields
+from perdure.interfaces.web.rendering import Here, done, memory_of, page
+
+router = APIRouter()
+SHOWN = 50
+PAGE = 500
+LOOKED_AT = 5_000
+"""So many operations are looked through for a filter; then the page says how far it came."""
+ASK = "ask"
+ALL = "all"
+COUNTS = "tally"
+LAYERS = {"fold": "Fold", "rolling": "Rolling digest", "session": "Digest", "spine": "Spine"}
+
+
+class Filter(BaseModel):
+    kind: str = ""
+    actor: str = ""
+    before: int | None = None
+
+    def takes(self, one: Operation) -> bool:
+        """Counts say nothing of what was learned: they are shown when somebody asks for all."""
+        kind = one.kind != COUNTS if not self.kind else self.kind in (ALL, one.kind)
+        return kind and self.actor in ("", one.actor)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An operation as it is shown."""
+
+    operation: Operation
+    line: str
+    """What it is about, in a few words."""
+    link: str | None
+    fields: list[Field]
+    undoable: bool
+
+
+@router.get("/u/{user:id}/journal")
+def index(request: Request, asked: Annotated[Filter, Query()]) -> Response:
+    memory = memory_of(request)
+    found, more, kinds, actors = _found(memory, asked)
+    here = Here(request)
+    return page(
+        request, "journal.html", told=[_told(one, here) for one in found], more=more, asked=asked,
+        kinds=sorted({*kinds, asked.kind} - {"", ALL}), actors=sorted({*actors, asked.actor} - {""}),
+    )  # fmt: skip
+
+
+@router.get("/u/{user:id}/journal/{operation}")
+def show(request: Request, operation: int, cascade: str = "") -> Response:
+    """One operation, with the others of its action."""
+    memory = memory_of(request)
+    held = _operation(memory, operation)
+    here = Here(request)
+    action = [_told(one, here) for one in _action(memory, held)]
+    return page(request, "journal_one.html", one=_told(held, here), action=action, asks=cascade == ASK)
+
+
+@router.post("/u/{user:id}/journal/{operation}/undo")
+def undo(request: Request, operation: int, cascade: Annotated[bool, Form()] = False) -> Response:
+    """Take the action back. If later ones build on it, the page asks whether those should go, too."""
+    memory, here = memory_of(request, "write"), Here(request)
+    try:
+        number = memory.undo(operation, cascade=cascade)
+    except Conflict as conflict:
+        asks = None if cascade or "cascade" not in str(conflict) else ASK
+        words = str(conflict).replace(", or say `cascade=True`", "") if asks else str(conflict)
+        return done(request, here("journal", operation, cascade=asks), words, bad=True)
+    return done(request, here("journal", number), "It is undone. This operation did it; undo it to have it again.")
+
+
+# -- how
+
+
+def _found(memory: Memory, asked: Filter) -> tuple[list[Operation], int | None, set[str], set[str]]:
+    """A page of operations that the filter takes, where to go on, and the kinds and actors that were met."""
+    found: list[Operation] = []
+    kinds: set[str] = set()
+    actors: set[str] = set()
+    before, looked = asked.before, 0
+    while len(found) <= SHOWN and looked < LOOKED_AT:
+        rows = memory.journal(PAGE, before=before)
+        if not rows:
+            return found, None, kinds, actors
+        kinds |= {one.kind for one in rows}
+        actors |= {one.actor for one in rows}
+        found += [one for one in rows if asked.takes(one)]
+        before, looked = rows[-1].seq, looked + PAGE
+        if before <= 1:
+            break
+    more = found[SHOWN - 1].seq if len(found) > SHOWN else before if before is not None and before > 1 else None
+    return found[:SHOWN], more, kinds, actors
+
+
+def _operation(memory: Memory, number: int) -> Operation:
+    found = [one for one in memory.journal(1, before=number + 1) if one.seq == number] if number > 0 else []
+    if not found:
+        raise NotFound(f"there is no operation {number} that this agent may see; the journal lists them")
+    return found[0]
+
+
+def _action(memory: Memory, held: Operation) -> Sequence[Operation]:
+    """The operations of the same action, in order: they stand together."""
+    rows = memory.journal(PAGE, before=held.batch + PAGE)
+    return sorted((one for one in rows if one.batch == held.batch), key=lambda one: one.seq)
+
+
+def _told(one: Operation, here: Here) -> Told:
+    body = one.after if isinstance(one.after, Mapping) else one.before if isinstance(one.before, Mapping) else {}
+    place = _place(one)
+    told = next((str(body[name]) for name in ("content", "text", "label", "description", "why") if body.get(name)), one.key)
+    line = told if place is None else place.words
+    link = _link(one, body, here) if place is None else place.link(here)
+    return Told(one, line, link, fields(one.before, one.after), record_kind(one.kind) is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A digest, or the counts, of a session: keys of the form `["coach","app",3,"fold",1]`."""
+
+    agent: str
+    channel: str
+    session: int
+    layer: str | None = None
+    version: int | None = None
+
+    @property
+    def words(self) -> str:
+        what = "Counts" if self.layer is None else f"{LAYERS.get(self.layer, self.layer)} {self.version}"
+        return what if not self.session else f"{what} of session {self.session}, {self.agent} on {self.channel}"
+
+    def link(self, here: Here) -> str:
+        if not self.session:
+            return here("conversations")
+        digest = None if self.layer is None else f"{self.layer}.{self.version}"
+        return here("sessions", self.session, agent=self.agent, channel=self.channel, digest=digest)
+
+
+def _place(one: Operation) -> _Place | None:
+    if one.kind not in ("digest", COUNTS):
+        return None
+    try:
+        agent, channel, session, *layer = json.loads(one.key)
+    except ValueError:
+        return None
+    return _Place(agent, channel, session, *layer[:2])
+
+
+def _link(one: Operation, body: Mapping[str, object], here: Here) -> str | None:
+    """The page of what an operation is about."""
+    if one.kind in ("memory", "statement"):
+        return here("memories", body.get("memory", one.key))
+    if one.kind == "entity":
+        return here("entities", one.key)
+    pages = {"todo": "todos", "task": "todos", "lesson": "lessons", "instruction": "lessons", "suggestion": "entities"}
+    return here(pages[one.kind]) if one.kind in pages else None

@@ -1,0 +1,85 @@
+"""`/u/{user}/todos`: what the user means to do, and what the agent itself is doing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Request, Response
+
+from perdure.domain.errors import InvalidInput
+from perdure.domain.knowledge import TODO_KINDS, TodoKind
+from perdure.domain.things import Todo
+from perdure.interfaces.web.rendering import Here, done, memory_of, own, page, undoable
+from perdure.interfaces.web.telling import local_now, read_moment
+
+router = APIRouter()
+ROWS_MAX = 500
+
+
+@router.get("/u/{user:id}/todos")
+def list_todos(request: Request, show: str = "open", kind: str = "") -> Response:
+    memory = memory_of(request)
+    found = memory.todos.list(_kind(kind), closed=show != "open", limit=ROWS_MAX)
+    if show == "closed":
+        found = [one for one in found if one.state != "pending"]
+    now = local_now(request)
+    return page(
+        request,
+        "todos.html",
+        groups=_groups(found, now, show),
+        total=len(found),
+        tasks=memory.tasks.list(closed=show != "open", limit=50),
+        instructions=memory.instructions.list(limit=50),
+        show=show,
+        kind=kind,
+        kinds=TODO_KINDS,
+        now=now,
+    )
+
+
+@router.post("/u/{user:id}/todos")
+def add(
+    request: Request,
+    content: Annotated[str, Form()],
+    kind: Annotated[str, Form()] = "commitment",
+    due_at: Annotated[str, Form()] = "",
+    recurrence: Annotated[str, Form()] = "",
+) -> Response:
+    memory = memory_of(request, "write")
+    when = read_moment(due_at, request, "due")
+    todo = memory.todos.add(content.strip(), kind, due_at=when, recurrence=recurrence.strip() or None)  # type: ignore[arg-type]  # checked by the service
+    return done(request, Here(request)("todos"), "It is on the list.", undo=undoable(memory, "todo", todo.id))
+
+
+@router.post("/u/{user:id}/todos/{todo:id}/{action}")
+def act(request: Request, todo: str, action: str, back: Annotated[str, Form()] = "") -> Response:
+    memory = memory_of(request, "write")
+    does = {
+        "complete": (memory.todos.complete, "Done."),
+        "skip": (memory.todos.skip, "It will not be done."),
+        "reopen": (memory.todos.reopen, "It is open again."),
+    }
+    if action not in does:
+        raise InvalidInput(f"{action!r:.40} is nothing that can be done with a todo; use one of {', '.join(does)}")
+    call, told = does[action]
+    held = call(todo)
+    to = own(request, back) if back else Here(request)("todos")
+    return done(request, to, told, undo=undoable(memory, "todo", held.id))
+
+
+def _kind(text: str) -> TodoKind | None:
+    return next((one for one in TODO_KINDS if one == text), None)
+
+
+def _groups(found: Sequence[Todo], now: object, show: str) -> list[tuple[str, list[Todo]]]:
+    """In the order in which people look at them."""
+    if show == "closed":
+        return [("Over", list(found))]
+    waiting = [one for one in found if one.state == "pending"]
+    late = [one for one in waiting if one.due_at is not None and one.due_at < now]  # type: ignore[operator]
+    coming = [one for one in waiting if one.due_at is not None and one not in late]
+    some_day = [one for one in waiting if one.due_at is None]
+    over = [one for one in found if one.state != "pending"]
+    groups = [("Overdue", late), ("Coming", coming), ("Whenever", some_day), ("Over", over)]
+    return [(title, todos) for title, todos in groups if todos]

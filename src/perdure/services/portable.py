@@ -1,0 +1,214 @@
+"""The lines of a lossless export: a heading, a line of JSON for each row, and an end with the digest of what came before.
+
+Rows are told by the names of their columns, without the owner, whom the heading names. What stands in a column as JSON is
+told as JSON, so that two exports can be compared by eye; a row that is read back is the very row that was written.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn
+
+from perdure.domain.errors import InvalidInput
+from perdure.domain.portable import FORMAT, VERSION, Part
+from perdure.domain.text import JSON_DEPTH_MAX, check_json
+from perdure.ports.index import INDEX_JOB
+from perdure.ports.rows import TABLES, AnyRow, dump
+from perdure.services.once import PREFIX as REQUESTS
+
+JSON_COLUMNS = frozenset(("metadata", "tool_calls", "payload", "before", "after", "body", "spec"))
+JSON_SHOWN_CHARS_MAX = 100_000
+INTEGER_MAX = 2**63
+PORTABLE = tuple(name for name, spec in TABLES.items() if not spec.rebuilt and name != "series_leases")
+"""All tables but those that are made anew, and the leases of processes that fetch just now."""
+_JOB = {name: place for place, name in enumerate(TABLES["jobs"].columns)}
+_TURN = [TABLES["agent_states"].columns.index(name) for name in ("turn_holder", "turn_until_us")]
+
+
+# -- writing
+
+
+def portable_row(table: str, row: AnyRow) -> AnyRow | None:
+    """The row without what binds it to this store and its processes; None if nothing of it is left.
+
+    Jobs that run are ready again, those that are done are not needed; who holds the floor holds it here only; and which
+    requests of the HTTP API were carried out here says nothing elsewhere.
+    """
+    if table == "jobs":
+        return _portable_job(row)
+    if table == "agent_states":
+        return tuple(None if place in _TURN else value for place, value in enumerate(row))
+    if table in ("state_keys", "state_revisions") and str(row[2]).startswith(REQUESTS):
+        return None
+    return row
+
+
+def _portable_job(row: AnyRow) -> AnyRow | None:
+    state = row[_JOB["state"]]
+    if row[_JOB["kind"]] == INDEX_JOB or state == "done":
+        return None
+    if state != "running":
+        return row
+    changed = list(row)
+    for name, value in (("state", "ready"), ("due_at_us", row[_JOB["updated_at_us"]]), ("worker", None), ("again", 0)):
+        changed[_JOB[name]] = value
+    return tuple(changed)
+
+
+def line_of(table: str, row: AnyRow) -> bytes:
+    columns = TABLES[table].columns
+    told = {name: _shown(name, value) for name, value in zip(columns[2:], row[2:], strict=True)}
+    return encoded({"table": table, **told})
+
+
+def encoded(value: object) -> bytes:
+    return dump(value).encode() + b"\n"
+
+
+def _shown(column: str, value: object) -> object:
+    """JSON as JSON, if that gives the same text again."""
+    if column not in JSON_COLUMNS or not isinstance(value, str) or len(value) > JSON_SHOWN_CHARS_MAX:
+        return value
+    try:
+        held = json.loads(value)
+        return held if isinstance(held, dict | list) and _depth(held) <= JSON_DEPTH_MAX and dump(held) == value else value
+    except (ValueError, RecursionError):
+        return value
+
+
+def _depth(value: object, depth: int = 1) -> int:
+    if depth > JSON_DEPTH_MAX or not isinstance(value, dict | list):
+        return depth
+    inner = value.values() if isinstance(value, dict) else value
+    return max((_depth(one, depth + 1) for one in inner), default=depth)
+
+
+# -- reading
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    number: int
+    data: bytes
+
+    def wrong(self, what: str) -> NoReturn:
+        raise InvalidInput(f"line {self.number} of the export {what}; nothing was imported")
+
+    def parsed(self) -> dict[str, Any]:
+        try:
+            value = json.loads(self.data)
+        except (ValueError, RecursionError):
+            self.wrong("is no JSON, or cut off; use the file as it was exported")
+        if not isinstance(value, dict):
+            self.wrong(f"is a `{type(value).__name__}`, not an object; use the file as it was exported")
+        return value
+
+
+def checked_parts(lines: Iterable[Line], schema_max: int) -> list[Part]:
+    """The parts of a file that is proven whole; anything else is `InvalidInput` with the number of the line."""
+    found: list[Part] = []
+    reading: _Reading | None = None
+    last = Line(1, b"")
+    for line in lines:
+        last = line
+        value = line.parsed()
+        if reading is None:
+            reading = _Reading(line, _headed(line, value, found, schema_max), schema_max)
+        elif "sha256" in value:
+            found.append(reading.end(line, value))
+            reading = None
+        else:
+            reading.row(line, value)
+    if reading is not None:
+        last.wrong("is the last one, but not the end of what was exported: the file was cut off; export it again")
+    if not found:
+        raise InvalidInput("the file is empty; choose one that `perdure export` wrote")
+    if found[-1].number != found[-1].of:
+        last.wrong(f"ends part {found[-1].number} of {found[-1].of}: the file was cut off; export it again")
+    return found
+
+
+def rows_of(lines: Iterable[Line], wanted: int) -> Iterator[tuple[Line, str, AnyRow]]:
+    """The rows of one part, the first being 0, of a file that was checked. The owner's columns are left empty."""
+    part = -1
+    for line in lines:
+        value = line.parsed()
+        if "format" in value:
+            part += 1
+        elif part == wanted and "table" in value:
+            columns = [name for name in TABLES[value["table"]].columns[2:] if name in value]
+            held = (value[name] for name in columns)
+            yield line, value["table"], ("", "", *(dump(one) if isinstance(one, dict | list) else one for one in held))
+        elif part > wanted:
+            return
+
+
+class _Reading:
+    """A part while it is read."""
+
+    def __init__(self, line: Line, part: Part, schema_max: int) -> None:
+        self._part = part
+        self._older = part.schema < schema_max
+        self._digest = hashlib.sha256(line.data)
+        self._counts: dict[str, int] = {}
+        self._columns: dict[str, tuple[str, ...]] = {}
+
+    def row(self, line: Line, value: Mapping[str, Any]) -> None:
+        self._digest.update(line.data)
+        table = value.get("table")
+        if not isinstance(table, str) or table not in PORTABLE:
+            line.wrong(f"names table {table!r:.40}, which no export holds")
+        if any(PORTABLE.index(one) > PORTABLE.index(table) for one in self._counts):
+            line.wrong(f"has a row of `{table}` behind those of another table")
+        columns = tuple(name for name in TABLES[table].columns[2:] if name in value)
+        unknown = sorted(value.keys() - {"table", *columns})
+        # Of an older schema some columns are missing, of every row: the migrations add them.
+        wanted = self._columns.setdefault(table, columns if self._older else TABLES[table].columns[2:])
+        if unknown or columns != wanted:
+            line.wrong(f"has not the columns of `{table}` ({', '.join(unknown)[:80] or 'some are missing'})")
+        for name in columns:
+            _check_value(line, name, value[name])
+        self._counts[table] = self._counts.get(table, 0) + 1
+
+    def end(self, line: Line, value: Mapping[str, Any]) -> Part:
+        if value.get("sha256") != self._digest.hexdigest():
+            line.wrong("has another digest than what stands before it: the file was altered; export it again")
+        if value.get("rows") != self._counts:
+            line.wrong("counts other rows than stand before it: the file was altered; export it again")
+        return replace(self._part, rows=sum(self._counts.values()))
+
+
+def _headed(line: Line, value: Mapping[str, Any], before: list[Part], schema_max: int) -> Part:
+    if value.get("format") != FORMAT:
+        line.wrong("is no heading of an export; choose a file that `perdure export` wrote, or say which format it has")
+    if value.get("version") != VERSION:
+        line.wrong(f"has format version {value.get('version')!r:.20}, this perdure reads {VERSION}; upgrade perdure")
+    schema = value.get("schema")
+    if not isinstance(schema, int) or isinstance(schema, bool) or schema < 1:
+        line.wrong(f"has schema version {schema!r:.20}; use the file as it was exported")
+    if schema > schema_max:
+        line.wrong(f"has schema version {schema}, but this perdure knows 1 to {schema_max}; upgrade perdure")
+    number, of = value.get("part"), value.get("of")
+    begins = not before or before[-1].number == before[-1].of
+    wanted = (1, of) if begins else (before[-1].number + 1, before[-1].of)
+    if not isinstance(of, int) or isinstance(of, bool) or of < 1 or (number, of) != wanted:
+        line.wrong(f"begins part {number!r:.20} of {of!r:.20}, where another is due: the file was altered; export it again")
+    if not all(isinstance(value.get(name), str) for name in ("space", "user")):
+        line.wrong("does not say whose data follows; use the file as it was exported")
+    return Part(schema, value["space"], value["user"], wanted[0], of)
+
+
+def _check_value(line: Line, name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, str | int | float | dict | list | None):
+        line.wrong(f"has a `{type(value).__name__}` as `{name}`")
+    if isinstance(value, dict | list) and name not in JSON_COLUMNS:
+        line.wrong(f"has JSON as `{name}`, which is none")
+    if isinstance(value, int) and not -INTEGER_MAX <= value < INTEGER_MAX:
+        line.wrong(f"has a number as `{name}` that no store holds")
+    try:
+        check_json(value, f"`{name}`")
+    except InvalidInput as error:
+        line.wrong(f"cannot be stored: {error}")

@@ -1,0 +1,134 @@
+"""Writes `docs/reference/mcp.md` from the tools, resources and prompts themselves, with what each set of tools costs.
+
+python tools/mcp_reference.py        writes docs/reference/mcp.md
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import perdure
+from perdure.adapters.tokens import token_counter
+from perdure.interfaces.mcp import resources, sets
+from perdure.interfaces.mcp.offers import Offer
+from perdure.interfaces.mcp.prompts import PROMPTS
+from perdure.interfaces.mcp.serving import tool_of
+
+FILE = Path(__file__).parent.parent / "docs/reference/mcp.md"
+TOKENS = token_counter("o200k")
+SET_WORDS = {
+    "state": "Any JSON under a key.",
+    "series": "Time series with what is covered, so that nothing is fetched twice.",
+    "knowledge": "Facts: remember, recall, look at, forget.",
+    "todos": "What the user means to do.",
+    "lessons": "How to behave.",
+    "conversation": "The log of what was said.",
+    "overseer": "What matters before a goal; what to keep of a tool's result.",
+    "upkeep": "History, pins, archive, changes and undo; the health of the store.",
+}
+HEAD = """# MCP: tools, resources and prompts
+
+This page is generated from the code by `tools/mcp_reference.py`. How to connect an agent is told in
+[Give MCP clients a memory](../how-to/mcp.md).
+
+Both eras of the protocol are served: the handshake of 2025-11-25 and before, and 2026-07-28 without one.
+"""
+ERRORS = """## Errors
+
+What is wrong with a call comes back as a result with `isError`, in one shape: `{"success": false, "error": …, "remedy": …,
+"code": …}`. The codes are those of [Errors](errors.md), and `forbidden` where the API key does not permit it. A tool, prompt or
+resource that does not exist, and a message that cannot be read, is an error of the protocol:
+
+| Code | When |
+|---|---|
+| -32700 | It is no JSON: cut off, not UTF-8, NaN, nested too deep to be read. |
+| -32600 | It is no single JSON-RPC request: a batch, no method, an id that is none, too long, nested deeper than 100 levels. |
+| -32601 | The method is not served. |
+| -32602 | A lone surrogate, wrong `params`, no such tool, prompt or resource. |
+| -32603 | The store failed, or a bug; the server's log names it. |
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    with perdure.open("memory:") as engine:
+        every = sets.by_set(engine.memory("nobody").tools)
+    parts = [HEAD, *_sets(every), *_tools(every), *_resources(), *_prompts(), ERRORS]
+    return "\n".join(part.rstrip("\n") + "\n" for part in parts)
+
+
+def cost(offers: Iterable[Offer]) -> int:
+    """Tokens of the answer to `tools/list`, as o200k counts them."""
+    tools = [tool_of(one).model_dump(mode="json", by_alias=True, exclude_none=True) for one in offers]
+    return TOKENS.count(json.dumps({"tools": tools}, separators=(",", ":"), ensure_ascii=False))
+
+
+def _sets(every: Any) -> Iterator[str]:
+    yield "## Sets of tools\n"
+    yield (
+        "`perdure mcp --tools NAMES` offers some of them: names separated by commas, `default` or `all`. Models read the list\n"
+        "of tools in every conversation, so each costs tokens (counted for o200k, the whole answer to `tools/list`).\n"
+    )
+    rows = [f"| `{name}` | {len(every[name])} | {cost(every[name]):,} | {SET_WORDS[name]} |" for name in sets.NAMES]
+    for name, names in (("default", sets.DEFAULT), ("all", sets.NAMES)):
+        chosen = [offer for one in names for offer in every[one]]
+        words = ", ".join(f"`{one}`" for one in names) if name == "default" else "Every set."
+        rows.append(f"| **{name}** | {len(chosen)} | {cost(chosen):,} | {words} |")
+    yield "\n".join(["| Set | Tools | Tokens | |", "|---|---|---|---|", *rows, ""])
+
+
+def _tools(every: Any) -> Iterator[str]:
+    for name in sets.NAMES:
+        yield f"## Tools: {name}\n"
+        for offer in every[name]:
+            yield f"### `{offer.name}`\n\n{offer.description}\n"
+            yield _marks(offer)
+            if offer.parameters:
+                yield _parameters(offer)
+            yield f"Answers with {', '.join(f'`{one}`' for one in offer.output['properties'])} and more.\n"
+
+
+def _marks(offer: Offer) -> str:
+    if offer.permission == "read":
+        return "Reads only.\n"
+    marks = ["Writes" if offer.permission == "write" else "Needs a key for the whole store, with the permission `admin`"]
+    marks += ["destructive"] if offer.destructive else []
+    marks += ["the same twice is done once"] if offer.idempotent else []
+    return ", ".join(marks) + ".\n"
+
+
+def _parameters(offer: Offer) -> str:
+    schema = offer.schema()
+    rows = []
+    for name, spec in schema["properties"].items():
+        kinds = [one["type"] for one in spec.get("anyOf", [spec]) if "type" in one]
+        words = " or ".join(kinds) or "any JSON"
+        enum = spec.get("enum") or spec.get("items", {}).get("enum")
+        choices = "" if enum is None else f" One of {', '.join(f'`{one}`' for one in enum)}."
+        needed = "yes" if name in schema["required"] else ""
+        rows.append(f"| `{name}` | {words} | {needed} | {spec['description']}{choices} |".replace("  ", " "))
+    return "\n".join(["| Parameter | Type | Required | |", "|---|---|---|---|", *rows, ""])
+
+
+def _resources() -> Iterator[str]:
+    yield "## Resources\n"
+    yield "JSON. Ids in an address are percent-encoded, as in `perdure://sessions/monday%20morning`.\n"
+    rows = [f"| `{kind.uri}`, `{kind.template}` | {kind.description} |" for kind in resources.KINDS]
+    yield "\n".join(["| Address | |", "|---|---|", *rows, ""])
+
+
+def _prompts() -> Iterator[str]:
+    yield "## Prompts\n"
+    rows = []
+    for one in PROMPTS.values():
+        arguments = ", ".join(f"`{arg.name}`: {arg.description}" for arg in one.arguments)
+        rows.append(f"| `{one.name}` | {arguments or 'none'} | {one.description} |")
+    yield "\n".join(["| Prompt | Arguments | |", "|---|---|---|", *rows, ""])
+
+
+if __name__ == "__main__":
+    FILE.write_text(page(), encoding="utf-8")
+    print(f"{FILE} is written")

@@ -1,0 +1,236 @@
+"""Writes the parts of the reference that stand in the code: every public name, and the tables of the settings.
+
+    python tools/reference.py            # writes docs/reference/python-calls.md and the tables of docs/reference/settings.md
+    python tools/reference.py --check    # writes nothing; exit 1 if a page is not what the code says
+
+What is written by hand around the tables stays.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import importlib
+import inspect
+import re
+import sys
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+CALLS, SETTINGS = (ROOT / "docs" / "reference" / name for name in ("python-calls.md", "settings.md"))
+
+MODULES = {
+    "perdure": "The core. `open` gives an `Engine`, which gives a `Memory` for a user.",
+    "perdure.handles": "What hangs on a `Memory` or an `Engine`, reached as `ana.state`, `ana.todos`, `engine.agents`.",
+    "perdure.knowledge": "Values of what is learned.",
+    "perdure.recalling": "Values of what is found again.",
+    "perdure.oversight": "Values of what is given before a goal and kept after a tool.",
+    "perdure.models": "What a chat model is asked and answers.",
+    "perdure.contexts": "Context documents: one JSON file per session, with or without a store.",
+    "perdure.testing": "For tests of your own.",
+    "perdure.aio": "The same for asyncio: every class has the calls of its twin, as coroutines.",
+}
+HANDLES = {
+    "perdure.handles.state": ("State",),
+    "perdure.handles.series": ("SeriesHandle",),
+    "perdure.handles.conversation": ("Conversation", "Turn"),
+    "perdure.handles.knowledge": ("Memories", "EntityHandle", "TodoHandle", "TaskHandle"),
+    "perdure.handles.instructions": ("InstructionHandle",),
+    "perdure.handles.lessons": ("LessonHandle",),
+    "perdure.handles.transcripts": ("TranscriptHandle",),
+    "perdure.handles.tools": ("Tools",),
+    "perdure.handles.agents": ("AgentHandle",),
+    "perdure.handles.api_keys": ("ApiKeyHandle",),
+}
+INTRO = """# Python, from the code
+
+Every public name, its signature and what it says of itself. `python tools/reference.py` writes this page from the code;
+[Python](python.md) is the same for people: in an order to read, and with examples that run.
+"""
+PART = re.compile(r"(?P<start><!-- keys: (?P<name>\w+) -->\n).*?(?P<end><!-- end -->)", re.DOTALL)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Write the reference from the code.")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a page is not what the code says")
+    options = parser.parse_args()
+    stale = [path for path, text in pages().items() if not path.exists() or path.read_text(encoding="utf-8") != text]
+    for path in stale:
+        print(f"{path.relative_to(ROOT)} is not what the code says" if options.check else f"wrote {path.relative_to(ROOT)}")
+        if not options.check:
+            path.write_text(pages()[path], encoding="utf-8")
+    sys.exit(bool(stale) and options.check)
+
+
+def pages() -> dict[Path, str]:
+    """Each generated page as it should be."""
+    written = SETTINGS.read_text(encoding="utf-8")
+    return {CALLS: calls(), SETTINGS: PART.sub(lambda part: part["start"] + keys(part["name"]) + part["end"], written)}
+
+
+# The settings
+
+
+def keys(group: str) -> str:
+    """The table of the keys of `Settings` itself (`own`), or of one of its groups."""
+    from perdure import settings
+
+    owner: type = settings.Settings if group == "own" else settings.GROUPS[group]
+    said, standard, lines = attributes(owner), owner(), ["", "| Name | Variable | Default | Meaning |", "|---|---|---|---|"]
+    for name, about in said.items():
+        if name in settings.GROUPS and owner is settings.Settings:
+            continue
+        default = getattr(standard, name)
+        variable = "in Python only" if name in settings.PYTHON_ONLY else f"`{settings.PREFIX}{name.upper()}`"
+        shown = "empty" if default == "" else f"`{default}`"
+        lines.append(f"| `{name}` | {variable} | {shown} | {about.text} |")
+    return "\n".join([*lines, "", ""])
+
+
+# The calls
+
+
+@dataclass(frozen=True)
+class Attribute:
+    declared: str
+    text: str
+
+
+def calls() -> str:
+    parts = [INTRO]
+    for name, about in MODULES.items():
+        parts.append(f"## {name}\n\n{about}\n")
+        if name == "perdure.handles":
+            for module, classes in HANDLES.items():
+                parts += [described(one, getattr(importlib.import_module(module), one)) for one in classes]
+            continue
+        module = importlib.import_module(name)
+        if name == "perdure.aio":
+            parts.append(twins(module))
+            continue
+        parts += [described(f"{name}.{one}", getattr(module, one)) for one in sorted(module.__all__, key=str.lower)]
+    return "\n".join(parts)
+
+
+def twins(module: ModuleType) -> str:
+    """Names alone: what they do stands at their twins."""
+    lines = [f"- `{one}`: {first(inspect.getdoc(getattr(module, one)) or '')}" for one in sorted(module.__all__, key=str.lower)]
+    return "\n".join([*lines, ""])
+
+
+def described(title: str, value: Any) -> str:
+    if inspect.isclass(value):
+        return one_class(title, value)
+    if inspect.isfunction(value):
+        [node] = ast.parse(textwrap.dedent(inspect.getsource(value))).body
+        assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)  # noqa: S101 - it is the source of a function
+        return "\n".join(
+            [f"### `{title}`", "", f"`{signature(node)}`", "", prose(inspect.getdoc(value) or ""), "", *unpacked(node, value)]
+        )
+    return f"### `{title}`\n\n{kind_of(value)}\n"
+
+
+def kind_of(value: Any) -> str:
+    choices = getattr(value, "__args__", ())
+    if choices and all(isinstance(one, str) for one in choices):
+        return f"One of {', '.join(f'`{one}`' for one in choices)}."
+    if isinstance(value, dict):
+        return f"A table of {len(value)}: {', '.join(f'`{one}`' for one in value)}."
+    return f"A constant: {type(value).__name__}."
+
+
+def one_class(title: str, kind: type) -> str:
+    lines = [f"### `{title}`", "", prose(own_doc(kind)), ""]
+    lines += [f"- `{one.declared}`{': ' if one.text else ''}{one.text}" for one in attributes(kind).values()]
+    for name, node, owner in methods(kind):
+        is_property = any(isinstance(one, ast.Name) and one.id == "property" for one in node.decorator_list)
+        returned = f": {ast.unparse(node.returns)}" if node.returns else ""
+        shown = f"{name}{returned}" if is_property else signature(node)
+        lines.append(f"- `{shown}`: {inline(ast.get_docstring(node) or '')}".rstrip(": "))
+        lines += [f"    {line}" for line in unpacked(node, owner)]
+    return "\n".join([*lines, ""])
+
+
+def own_doc(kind: type) -> str:
+    """A dataclass without a docstring has its signature for one, which says nothing new."""
+    doc = inspect.getdoc(kind) or ""
+    return "" if doc.startswith(f"{kind.__name__}(") else doc
+
+
+def attributes(kind: type) -> dict[str, Attribute]:
+    """The public fields that a class declares, with the text under each."""
+    found: dict[str, Attribute] = {}
+    for owner in reversed(ours(kind)):
+        body = body_of(owner)
+        for node, after in zip(body, [*body[1:], None], strict=True):
+            if isinstance(node, ast.Assign) and (name := ast.unparse(node.targets[0])) in found:  # a subclass says otherwise
+                declared = f"{found[name].declared.partition(' = ')[0]} = {ast.unparse(node.value)}"
+                found[name] = Attribute(declared, found[name].text)
+            if not isinstance(node, ast.AnnAssign) or not isinstance(node.target, ast.Name) or node.target.id.startswith("_"):
+                continue
+            said = after.value.value if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) else ""
+            found[node.target.id] = Attribute(ast.unparse(node), inline(str(said)))
+    return found
+
+
+def methods(kind: type) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef, type]]:
+    seen: set[str] = set()
+    for owner in ours(kind):
+        for node in body_of(owner):
+            if (
+                isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+                and not node.name.startswith("_")
+                and node.name not in seen
+            ):
+                seen.add(node.name)
+                if not any("overload" in ast.unparse(one) or "setter" in ast.unparse(one) for one in node.decorator_list):
+                    yield node.name, node, owner
+
+
+def ours(kind: type) -> list[type]:
+    return [one for one in kind.__mro__ if one.__module__.startswith("perdure")]
+
+
+def body_of(kind: type) -> list[ast.stmt]:
+    tree = ast.parse(inspect.getsource(sys.modules[kind.__module__]))
+    return next((node.body for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and node.name == kind.__name__), [])
+
+
+def signature(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+    arguments = re.sub(r"^(self|cls)(, |$)", "", ast.unparse(node.args)).removeprefix("/, ")
+    returned = f" -> {ast.unparse(node.returns)}" if node.returns else ""
+    return f"{node.name}({arguments}){returned}"
+
+
+def unpacked(node: ast.FunctionDef | ast.AsyncFunctionDef, where: Any) -> list[str]:
+    """The keywords that stand behind `**fields: Unpack[…]`."""
+    annotation = node.args.kwarg.annotation if node.args.kwarg else None
+    found = re.fullmatch(r"Unpack\[(\w+)\]", ast.unparse(annotation)) if annotation else None
+    if found is None:
+        return []
+    kind = getattr(sys.modules[where.__module__], found[1])
+    return [f"- `{one.declared}`{': ' if one.text else ''}{one.text}" for one in attributes(kind).values()]
+
+
+def inline(text: str) -> str:
+    """A docstring in one line, as it stands in a list."""
+    return " ".join(text.split())
+
+
+def first(text: str) -> str:
+    return inline(text.partition("\n\n")[0])
+
+
+def prose(text: str) -> str:
+    return "\n\n".join(
+        part if part.startswith(("|", "- ", "    ")) else inline(part) for part in inspect.cleandoc(text).split("\n\n")
+    )
+
+
+if __name__ == "__main__":
+    main()
