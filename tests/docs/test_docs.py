@@ -9,6 +9,7 @@ import inspect
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -103,8 +104,11 @@ class Terminal:
         if SERVE.match(command.line):
             self._serve(command)
             return
-        if CURL.search(command.line) and self._server is None:
-            self._serve(Command("perdure serve", ""))
+        if CURL.search(command.line):
+            if self._server is None:
+                self._serve(Command("perdure serve", ""))
+            if shutil.which("curl") is None:
+                self._make_curl()
         line = ADDRESS.sub(self._address, command.line) if self._address else command.line
         done = subprocess.run(
             ["/bin/sh", "-c", line], cwd=self._folder, env=self._env, stdin=subprocess.DEVNULL, text=True, timeout=120,
@@ -113,6 +117,13 @@ class Terminal:
         assert done.returncode == command.exit_code, f"{command.line}\n{done.stdout}"
         if command.shown:
             assert _as_shown(command, done.stdout), f"{command.line}\n{done.stdout}"
+
+    def _make_curl(self) -> None:
+        made = self._folder / "bin" / "curl"
+        made.parent.mkdir(exist_ok=True)
+        made.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{Path(__file__).with_name("plain_curl.py")}" "$@"\n')
+        made.chmod(0o755)
+        self._env["PATH"] = f"{made.parent}{os.pathsep}{self._env['PATH']}"
 
     def _serve(self, command: Command) -> None:
         """Start the server as the page says, but on a free port; it says where it is when it is ready."""

@@ -20,7 +20,7 @@ import perdure
 from perdure.domain.errors import PerdureError
 from perdure.domain.instructions import Instruction
 from perdure.domain.memories import MemoryRecord, Statement
-from perdure.domain.things import AgentTask, Entity, Rejection, Suggestion, Todo
+from perdure.domain.things import AgentTask, Entity, Link, Rejection, Suggestion, Todo
 from perdure.interfaces.cli.commands import app
 from perdure.interfaces.errors import EXIT_CODES
 from perdure.services.extracting import Learned
@@ -479,6 +479,7 @@ ANSWERS = [
     ("memory add Runs-daily", OUTCOME_KEYS), ("memory list", MEMORY_KEYS), ("memory show KEY", MEMORY_KEYS),
     ("memory history KEY", fields_of(Statement)), ("memory pin KEY", MEMORY_KEYS), ("memory unpin KEY", MEMORY_KEYS),
     ("memory archive KEY", MEMORY_KEYS), ("memory restore KEY", MEMORY_KEYS), ("memory edit KEY --importance 2", MEMORY_KEYS),
+    ("memory changes KEY", OPERATION_KEYS), ("entity links", fields_of(Link)),
     ("memory rejections", fields_of(Rejection)), ("memory foundation", {"memories", "more"}),
     ("entity list", fields_of(Entity)), ("entity show person:mukesh", fields_of(Entity) | {"memories"}),
     ("entity alias person:mukesh Muki", fields_of(Entity)), ("entity merge person:makesh person:mukesh", {"merged", "into", "action"}),

@@ -443,6 +443,7 @@ def test_counters_are_shown_and_layers_are_chosen(cli: Cli) -> None:
         ("context", {"messages", "blocks", "tokens", "budget_tokens", "dropped", "notes"}),
         ("state", STATE_KEYS | {"rolling"}),
         ("compact --force", DIGEST_KEYS), ("fold", DIGEST_KEYS), ("undo", DIGEST_KEYS), ("clear", {"cleared", "fold"}),
+        ("replace Runs", DIGEST_KEYS),
         ("close", SESSION_KEYS), ("resume monday", SESSION_KEYS), ("delete monday --yes", {"session", "deleted", "messages", "layers"}),
         ("configure --casual", STATE_KEYS),
     ],

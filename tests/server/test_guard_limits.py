@@ -228,3 +228,32 @@ def test_refusals_are_counted_by_reason(engine: perdure.Engine) -> None:
     assert 'perdure_guard_refusals_total{reason="rate"} 1.0' in text
     assert 'perdure_guard_refusals_total{reason="host"} 1.0' in text
     assert "evil" not in text
+
+
+def test_a_right_key_is_let_in_while_wrong_ones_pour_in_from_its_address(engine: perdure.Engine) -> None:
+    secret = engine.api_keys.create("right").secret
+    world = World(engine)
+    wrong = {"authorization": "Bearer pdr_000000000000_guess"}
+    for _ in range(30):
+        world.ask(headers=wrong)
+    assert world.ask(headers={"authorization": f"Bearer {secret}"}).status == 200
+
+
+def test_headers_that_are_too_large_are_refused(engine: perdure.Engine) -> None:
+    world = World(engine)
+    assert world.ask(headers={"x-much": "a" * 60_000}).status == 200
+    assert world.ask(headers={"x-much": "a" * 70_000}).status == 431
+
+
+def test_a_stranger_may_bring_no_more_than_a_key(engine: perdure.Engine) -> None:
+    engine.api_keys.create("somebody")
+    world = World(engine)
+    form = {"content-type": "application/x-www-form-urlencoded"}
+    assert world.ask("POST", "/login", form, [b"a" * 20_000]).status == 413
+    assert world.ask("POST", "/login", form, [b"a" * 10_000]).status == 403, "it has no token"
+
+
+def test_a_head_is_the_answer_to_a_get_without_its_body(engine: perdure.Engine) -> None:
+    world = World(engine)
+    found = world.ask("HEAD", "/v1/anything")
+    assert (found.status, found.body) == (200, b"")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error as BadBase64
@@ -18,6 +19,7 @@ from perdure.interfaces.http.asking import NUMBER_MAX, Page
 from perdure.interfaces.shapes import plain
 
 T = TypeVar("T")
+CURSOR_ITEMS = 8
 
 # Made once: `json.dumps` with options of its own builds an encoder for every call.
 _ENCODE = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
@@ -69,17 +71,27 @@ def expected(if_match: str | None, if_none_match: str | None = None) -> int | No
 
 
 def page_of(items: Sequence[T], page: Page, name: Callable[[T], object]) -> Answer:
-    """A page of a whole list: what comes behind the item that the cursor names, and the cursor for more."""
+    """A page of a whole list: what comes behind the items that the cursor names, and the cursor for more.
+
+    A cursor names the last few that were shown. One of them may have gone, or moved to the front because it was changed:
+    the others still tell the place.
+    """
     start = 0
     if page.cursor is not None:
         wanted = read_cursor(page.cursor)
-        places = [place for place, item in enumerate(items) if plain(name(item)) == wanted]
+        if not isinstance(wanted, list):
+            raise InvalidInput("`cursor` is none that was given out for this list; begin again without it")
+        places = [place for place, item in enumerate(items) if _tag(name(item)) in wanted]
         if not places:
             raise NotFound("`cursor` names something that is no longer in this list; begin again without it")
-        start = places[0] + 1
-    shown = items[start : start + page.limit]
-    more = len(items) > start + page.limit
-    return answer({"items": shown, "next": cursor(name(shown[-1])) if more else None})
+        start = places[-1] + 1
+    end = start + page.limit
+    last = [_tag(name(item)) for item in items[max(0, end - CURSOR_ITEMS) : end]]
+    return answer({"items": items[start:end], "next": cursor(last) if len(items) > end else None})
+
+
+def _tag(name: object) -> str:
+    return hashlib.sha256(json.dumps(plain(name)).encode()).hexdigest()[:12]
 
 
 def page_behind(items: Sequence[T], page: Page, name: Callable[[T], object]) -> Answer:

@@ -44,6 +44,10 @@ class Asked:
     path: str
     headers: dict[bytes, bytes] = field(default_factory=dict)
     hosts: int = 0
+    authorizations: int = 0
+    head_bytes: int = 0
+    stranger: bool = False
+    """Counted as somebody who is not known yet."""
 
     @classmethod
     def of(cls, scope: Any) -> Asked:
@@ -51,6 +55,8 @@ class Asked:
         for name, value in scope["headers"]:
             asked.headers[name] = value
             asked.hosts += name == b"host"
+            asked.authorizations += name == b"authorization"
+            asked.head_bytes += len(name) + len(value)
         return asked
 
     @property

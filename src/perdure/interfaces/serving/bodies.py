@@ -13,6 +13,10 @@ from perdure.interfaces.serving.asked import Asked, Refused
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 BODY_S, IMPORT_S = 30.0, 3_600.0
+STALL_S = 30.0
+"""Also a long body must go on arriving."""
+STRANGER_S, STRANGER_BYTES_MAX = 5.0, 16 * 1024
+"""Whoever is not known yet has only a key to show."""
 LENGTH_DIGITS_MAX = 15
 
 
@@ -27,10 +31,14 @@ class Stopped(HTTPException):
 class Body:
     """Counts what comes in. Once something is wrong with it, `refusal` says what."""
 
-    def __init__(self, asked: Asked, receive: Receive, bytes_max: int, import_bytes_max: int) -> None:
+    def __init__(
+        self, asked: Asked, receive: Receive, bytes_max: int, import_bytes_max: int, *, stranger: bool = False
+    ) -> None:
         self._receive = receive
         self._max = max(import_bytes_max, bytes_max) if asked.importing else bytes_max
         self._seconds = IMPORT_S if asked.importing else BODY_S
+        if stranger:
+            self._max, self._seconds = min(bytes_max, STRANGER_BYTES_MAX), STRANGER_S
         self._until: float | None = None
         self._count = 0
         self._complete = False
@@ -61,10 +69,10 @@ class Body:
         if self._until is None:
             self._until = loop.time() + self._seconds
         try:
-            async with asyncio.timeout_at(self._until):
+            async with asyncio.timeout_at(min(self._until, loop.time() + STALL_S)):
                 message = await self._receive()
         except TimeoutError:
-            detail = f"the body did not arrive within {self._seconds:.0f} s; send it again, faster or in parts"
+            detail = f"the body did not arrive within {min(self._seconds, STALL_S):.0f} s; send it again, faster or in parts"
             self.refusal = Refused(408, "unavailable", detail, "slow", {"Connection": "close"})
             raise Stopped(self.refusal) from None
         self._count += len(message.get("body", b""))

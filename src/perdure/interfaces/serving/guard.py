@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+from starlette.requests import ClientDisconnect
+
 from perdure.app import Engine
 from perdure.domain.api_keys import ApiKey
 from perdure.domain.errors import InvalidInput, PerdureError
@@ -37,6 +39,9 @@ Tell = Callable[[Any, int, str, str, Mapping[str, str]], App]
 
 CONCURRENT_MAX = 512
 """Requests at a time. More would only wait for a thread, and hold memory meanwhile."""
+STRANGERS_MAX = 64
+"""Of these, from callers who are not known: they must not take the places of the others."""
+HEAD_BYTES_MAX = 64 * 1024
 GUESSES_PER_S, GUESSES_BURST = 0.2, 10
 """Wrong keys from one address."""
 KNOWN_HOSTS_MAX = 200
@@ -84,6 +89,7 @@ class Guard:
         self._rates = Buckets(options.rate_per_s, options.rate_per_s, clock)
         self._guesses = Buckets(GUESSES_PER_S, GUESSES_BURST, clock)
         self._running = 0
+        self._strangers = 0
         if not options.on_loopback and not engine.api_keys.in_use():
             raise InvalidInput(
                 f"`host` = {options.host!r:.60} can be reached from elsewhere and the store has no API key in use; "
@@ -119,6 +125,7 @@ class Guard:
             await self._answer(app, asked, receive, out)
         finally:
             self._running -= 1
+            self._strangers -= asked.stranger
             self._note(asked, out, time.perf_counter() - began)
 
     async def _answer(self, app: App, asked: Asked, receive: Receive, out: Outgoing) -> None:
@@ -131,6 +138,9 @@ class Guard:
             refused = error
         except Stopped as error:
             refused = error.refused
+        except ClientDisconnect:
+            self.metrics.refused("gone")
+            return  # whoever asked has left
         except PerdureError as error:
             headers = {"Retry-After": "1"} if error.retriable else {}
             refused = Refused(http_status(error), error.code, str(error), "store", headers)
@@ -159,14 +169,24 @@ class Guard:
     async def _admit(self, asked: Asked, receive: Receive) -> Body:
         """What comes before every route; the body that the route may read."""
         host = self._host(asked)
+        if asked.head_bytes > HEAD_BYTES_MAX:
+            raise Refused(431, "limit_exceeded", f"the headers are larger than {HEAD_BYTES_MAX:,} bytes; send fewer", "head")
+        if asked.authorizations > 1:
+            raise Refused(400, "invalid_input", "the request has several `Authorization` headers; send one", "authorization")
         _check_origin(asked)
         if self._running > CONCURRENT_MAX and asked.path != "/healthz":
             raise Refused(503, "unavailable", "too much is asked at once; try again", "busy", {"Retry-After": "1"})
         caller = await self._who(asked, host)
+        if caller.access is NOBODY and asked.unsafe:
+            asked.stranger = True
+            self._strangers += 1
+            if self._strangers > STRANGERS_MAX:
+                raise Refused(503, "unavailable", "too many are signing in at once; try again", "busy", {"Retry-After": "1"})
         asked.scope["state"].update(access=caller.access, csrf=caller.csrf, signed_in=caller.signed_in)
         if asked.path != "/healthz":
             self._check_rate(asked, caller.access)
-        body = Body(asked, receive, self.options.body_bytes_max, self._import_bytes_max)
+        bytes_max, import_max = self.options.body_bytes_max, self._import_bytes_max
+        body = Body(asked, receive, bytes_max, import_max, stranger=asked.stranger)
         if asked.unsafe:
             _check_content_type(asked)
             await self._check_csrf(asked, caller, body)

@@ -138,6 +138,8 @@ def places_of(request: Request) -> tuple[Address, ...]:
 def place_of(request: Request) -> Address:
     """What the page looks at: the agent and channel that its address names, or else where the user talks."""
     asked = request.query_params
+    if getattr(request.state, "failed", False):
+        return Address()  # what the address names may be what is wrong
     if asked.get("agent") or asked.get("channel"):
         return Address(asked.get("agent") or DEFAULT, asked.get("channel") or DEFAULT)
     places = places_of(request)

@@ -31,6 +31,13 @@ Reference = Annotated[
 ]  # fmt: skip
 
 
+OF_A_MEMORY = (
+    "getMemory", "getMemoryHistory", "listMemoryChanges", "editMemory", "pinMemory", "unpinMemory", "archiveMemory",
+    "restoreMemory", "forgetMemory",
+)  # fmt: skip
+"""What can be done with the memory that a statement is in."""
+
+
 class NewStatement(Body):
     model_config = examples(
         {"content": "Lives in Austin", "attribute": "lives_in", "value": "Austin"},
@@ -85,9 +92,8 @@ class Curate(Body):
 @router.post(
     "/memories",
     summary="Remember a statement",
-    **described("remember", Outcome, status=201, also=200, headers=("Location",), links=(
-        leads_to("getMemory", key="/statement/memory"), leads_to("getMemoryHistory", key="/statement/memory"),
-        leads_to("pinMemory", key="/statement/memory"), leads_to("forgetMemory", key="/statement/memory"))),
+    **described("remember", Outcome, status=201, also=200, headers=("Location",), links=tuple(
+        leads_to(name, key="/statement/memory") for name in OF_A_MEMORY)),
 )  # fmt: skip
 def remember(memory: Writes, body: NewStatement) -> Response:
     """Keep a statement about the user's world. 201 if it is new; 200 if it was known, or refused with its reason.

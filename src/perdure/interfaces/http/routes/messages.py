@@ -34,6 +34,13 @@ Repeated = Annotated[
 SessionId = Annotated[str | None, Query(min_length=1, max_length=400, pattern=PLAIN, description="Only of this session.")]
 
 
+OF_A_SESSION = (
+    "getSession", "getTally", "closeSession", "resumeSession", "compactSession", "foldSession", "clearSession",
+    "replaceSession", "undoFold", "deleteSession", "readTranscript",
+)  # fmt: skip
+"""What can be done with the session that a message is in."""
+
+
 class Call(Body):
     id: Id = Field(description="What the result will name.")
     name: Id = Field(description="The tool.")
@@ -77,8 +84,8 @@ def _new(said: Said, id_: str | None = None) -> NewMessage:
     summary="Log a message",
     **described(
         "appendMessage", Message, status=201, also=200, errors=(409,), headers=("Location",),
-        links=(leads_to("getMessage", message="/id"), leads_to("getSession", session="/session"),
-               leads_to("getTally", session="/session")),
+        links=(leads_to("getMessage", message="/id"), leads_to("forgetMessages", first="/id", last="/id"),
+               *(leads_to(name, session="/session") for name in OF_A_SESSION)),
     ),
 )  # fmt: skip
 def append(memory: Writes, body: Said, repeated: Repeated = None) -> Response:

@@ -108,7 +108,15 @@ def resume(memory: Writes, session: SessionId) -> Response:
 @router.post(
     "/sessions/{session:id}/compact",
     summary="Compact a working set",
-    **described("compactSession", {"items": list[Digest]}, errors=(404,)),
+    **described(
+        "compactSession",
+        {"items": list[Digest]},
+        errors=(404,),
+        links=(
+            leads_to("expandDigest", session="$request.path.session", kind="/items/0/kind", version="/items/0/version"),
+            leads_to("undoFold", session="$request.path.session"),
+        ),
+    ),
 )
 def compact(memory: Writes, session: SessionId, body: Forced) -> Response:
     """Fold the oldest part of a working set that is over its bounds. Nothing leaves the log."""

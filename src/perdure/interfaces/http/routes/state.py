@@ -97,7 +97,7 @@ def get(
     "/state/{key:id}",
     summary="Keep a value",
     **described("saveState", SAVED, errors=(409,), headers=("ETag",), links=(
-        leads_to("getState", key="/key"), leads_to("getStateHistory", key="/key"), leads_to("deleteState", key="/key"))),
+        *(leads_to(name, key="/key") for name in ("getState", "getStateHistory", "restoreState", "deleteState")),)),
 )  # fmt: skip
 def save(
     memory: Writes,

@@ -33,5 +33,5 @@ def login_page(request: Request, *, error: str | None, next: str, csrf: str) -> 
 def error_page(request: Request, *, status: int, title: str, detail: str) -> Response:
     """An error for people: what went wrong and what to do, never how it happened inside."""
     # Whatever failed must not be asked again to tell of it.
-    request.state.places = ()
+    request.state.places, request.state.failed = (), True
     return page(request, "error.html", status, code=status, title=title, detail=detail)
