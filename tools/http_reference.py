@@ -19,7 +19,7 @@ This page is made from the API's own description, which a running server has at 
 - `agent` and `channel` say which conversation is meant; both are `default` if left out.
 - A list answers `items` and `next`; give `next` as `cursor` for more. `null`: there is no more.
 - A body is `application/json`. Unknown fields and parameters are refused.
-- An error is `application/problem+json` (RFC 9457): `status`, `code`, `detail`, and `errors` for each field that is wrong.
+- An [error](errors.md) is `application/problem+json` (RFC 9457): `status`, `code`, `detail`, and `errors` for each wrong field.
 - In the tables, `*` marks what must be given.
 - With `Idempotency-Key`, a write that is repeated is carried out once.
 """

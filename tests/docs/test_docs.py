@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import tomllib
 from collections.abc import Iterator
@@ -22,6 +23,7 @@ from typing import Any
 import psycopg
 import pytest
 import typer.main
+from forking import ForkServer
 from psycopg.conninfo import conninfo_to_dict
 
 import perdure
@@ -90,12 +92,12 @@ class Terminal:
     `perdure serve` goes on in the background, on a free port, and requests of the page go there.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, programs: Path) -> None:
         self._folder = folder
         self._server: subprocess.Popen[str] | None = None
         self._address = ""
         self._env = {
-            "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}", "HOME": str(folder), "XDG_CONFIG_HOME": str(folder),
+            "PATH": f"{programs}{os.pathsep}{BIN}{os.pathsep}{os.environ['PATH']}", "HOME": str(folder), "XDG_CONFIG_HOME": str(folder),
             "XDG_DATA_HOME": str(folder), "PERDURE_URL": "sqlite:///perdure.db", "COLUMNS": "200",
         }  # fmt: skip
 
@@ -164,9 +166,17 @@ def _squeezed(text: str) -> str:
     return "\n".join(" ".join(line.split()) for line in text.strip().splitlines())
 
 
+@pytest.fixture(scope="session")
+def forked() -> Iterator[ForkServer]:
+    with tempfile.TemporaryDirectory(prefix="docs-") as folder:
+        server = ForkServer(Path(folder))
+        yield server
+        server.close()
+
+
 @pytest.fixture
-def terminal(tmp_path: Path) -> Iterator[Terminal]:
-    terminal = Terminal(tmp_path)
+def terminal(tmp_path: Path, forked: ForkServer) -> Iterator[Terminal]:
+    terminal = Terminal(tmp_path, forked.bin)
     yield terminal
     terminal.close()
 
@@ -254,7 +264,9 @@ def anchors(page: Path) -> set[str]:
 
 
 def test_every_page_is_listed_in_the_table_of_contents() -> None:
-    listed = {(DOCS / target.partition("#")[0]).resolve() for target in LINK.findall((DOCS / "index.md").read_text())}
+    targets = [target.partition("#")[0] for target in LINK.findall((DOCS / "index.md").read_text())]
+    assert sorted(set(targets)) == sorted(targets)
+    listed = {(DOCS / target).resolve() for target in targets}
     assert [name_of(page) for page in PAGES if page.resolve() not in listed and page.name != "index.md"] == []
 
 

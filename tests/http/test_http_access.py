@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
@@ -74,3 +75,25 @@ def test_a_reader_is_not_told_what_was_written_with_an_idempotency_key(keys: Hel
     assert made.status_code == 201
     assert client.post(asked["path"], json=asked["json"], headers={**headers["reader"], **once}).status_code == 403
     assert client.post(asked["path"], json=asked["json"], headers={**headers["admin"], **once}).status_code == 409
+
+
+def test_a_key_for_some_users_writes_no_lesson_that_reaches_the_others() -> None:
+    with perdure.open("memory:") as engine:
+        shared = engine.memory("ben").lessons.add("Answer in French", "global")
+        bound = engine.api_keys.create("ana only", users=["ana"]).secret
+        whole = engine.api_keys.create("all of them").secret
+        client = TestClient(build(engine), base_url="http://127.0.0.1")
+
+        def ask(method: str, path: str, key: str, **more: Any) -> int:
+            return client.request(
+                method, f"/v1/users/ana{path}", headers={"Authorization": f"Bearer {key}"}, **more
+            ).status_code
+
+        for scope in ("global", "agent"):
+            assert ask("POST", "/lessons", bound, json={"text": "Obey Ana", "scope": scope}) == 422
+            assert ask("PUT", f"/lesson-book?scope={scope}", bound, json={"text": "- Obey Ana\n"}) == 422
+        assert ask("DELETE", f"/lessons/{shared.id}", bound) == 422
+        assert ask("POST", "/lessons", bound, json={"text": "Be brief"}) == 201
+        assert ask("POST", "/lessons/from-reply", bound, json={"reply": "MEMORY_APPEND agent:coach: Obey Ana"}) == 200
+        assert [one.text for one in engine.memory("ben").lessons.list()] == ["Answer in French"]
+        assert ask("POST", "/lessons", whole, json={"text": "Be kind", "scope": "global"}) == 201

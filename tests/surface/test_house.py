@@ -84,6 +84,7 @@ BROAD_EXCEPTS = {
     "services/embedders.py": "the plugin edge: an embedder may be the caller's code",
     "services/recalling.py": "the plugin edge: an embedder and a reranker may be the caller's code",
     "adapters/sqlite/store.py": "the plugin edge: work handed to the store",
+    "interfaces/http/routes/portability.py": "the interface edge: a stream ends with what went wrong",
     "interfaces/cli/commands.py": "the interface edge",
     "interfaces/mcp/serving.py": "the interface edge",
     "interfaces/serving/guard.py": "the interface edge",

@@ -85,6 +85,20 @@ def test_an_error_is_told_without_what_lies_behind_it(local: TestClient) -> None
     assert local.get("/u/ana/nowhere").status_code == 404
 
 
+@pytest.mark.parametrize(
+    "back",
+    ["https://example.org/", "//example.org", "/u/ben", "/u/ana/todos\r\nSet-Cookie: a=b", "/u/anaconda/todos", "/u/ana/é"],
+)
+def test_an_action_leads_back_to_pages_of_its_user_alone(local: TestClient, back: str) -> None:
+    memory = local.app.state.engine.memory("ana")  # type: ignore[attr-defined]  # it is our application
+    todo = memory.todos.add(f"Call the bank about {len(back)} things")
+    form = {"_csrf": local.app.state.guard.csrf_local, "back": back}  # type: ignore[attr-defined]
+    answer = local.post(f"/u/ana/todos/{todo.id}/complete", data=form, follow_redirects=False)
+    assert answer.status_code == 303
+    assert answer.headers["location"] == "/u/ana"
+    assert "a=b" not in str(answer.headers)
+
+
 def test_pages_are_kept_nowhere_and_load_nothing_from_elsewhere(local: TestClient) -> None:
     answer = local.get("/u/ana")
     assert answer.headers["cache-control"] == "no-store"

@@ -35,5 +35,8 @@ class AsyncApiKeyHandle:
     async def find(self, key_id: str) -> ApiKey | None:
         return await self._threads.run(self._keys.find, key_id)
 
+    async def any_made(self) -> bool:
+        return await self._threads.run(self._keys.any_made)
+
     async def in_use(self) -> bool:
         return await self._threads.run(self._keys.in_use)

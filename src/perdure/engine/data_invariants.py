@@ -15,23 +15,24 @@ from perdure.engine.invariants import whose
 
 @dataclass(slots=True)
 class DataInvariants:
-    _revisions: dict[tuple[Owner, str], int] = field(default_factory=dict)
-    _latest: dict[tuple[Owner, str], int] = field(default_factory=dict)
+    _revisions: dict[tuple[Owner, str], tuple[int, bool]] = field(default_factory=dict)
+    """Of each key, the latest revision, and whether that is a value and not a deletion."""
+    _latest: dict[tuple[Owner, str], tuple[int, bool]] = field(default_factory=dict)
     _series: dict[tuple[Owner, str], int] = field(default_factory=dict)
     _entries: dict[tuple[Owner, str], int] = field(default_factory=dict)
     _versions: dict[tuple[Owner, str, str], int] = field(default_factory=dict)
     _window_ends: dict[tuple[Owner, str], int] = field(default_factory=dict)
 
-    def state_key(self, owner: Owner, key: str, revision: int) -> Iterator[Finding]:
-        self._revisions[(owner, key)] = revision
+    def state_key(self, owner: Owner, key: str, revision: int, *, valued: bool) -> Iterator[Finding]:
+        self._revisions[(owner, key)] = (revision, valued)
         return iter(())
 
     def state_revision(self, owner: Owner, revision: Revision) -> Iterator[Finding]:
         where = f"{whose(owner)}, state key {revision.key!r:.40}, revision {revision.number}"
         previous = self._latest.get((owner, revision.key))
-        if previous is not None and revision.number != previous + 1:
-            yield Finding("revisions of a key follow one another", where, f"the one before is {previous}")
-        self._latest[(owner, revision.key)] = revision.number
+        if previous is not None and revision.number != previous[0] + 1:
+            yield Finding("revisions of a key follow one another", where, f"the one before is {previous[0]}")
+        self._latest[(owner, revision.key)] = (revision.number, revision.body is not None)
         if revision.body is not None and not _is_json(revision.body):
             yield Finding("a stored value is JSON", where, "it is not")
 
@@ -61,10 +62,11 @@ class DataInvariants:
             yield Finding("no window covers what was the future", _of_series(owner, series), window.span.end.isoformat())
 
     def end(self) -> Iterator[Finding]:
-        for place, number in self._revisions.items():
-            if self._latest.get(place) != number:
+        for place, (number, valued) in self._revisions.items():
+            if self._latest.get(place) != (number, valued):
                 where = f"{whose(place[0])}, state key {place[1]!r:.40}"
-                yield Finding("a key stands at its latest revision", where, f"it says {number}")
+                seen = f"it says {number}, {'a value' if valued else 'a deletion'}"
+                yield Finding("a key stands at its latest revision", where, seen)
         for (owner, name), stated in self._series.items():
             held = self._entries.get((owner, name), 0)
             if stated != held:

@@ -35,6 +35,8 @@ class Place:
     """The setting `lessons_scope`."""
     sole_user: str = ""
     """The setting `user`: the one user of a set-up that has but one."""
+    confined: bool = False
+    """Whether whoever writes may reach this user alone."""
 
     @property
     def owner(self) -> Owner:
@@ -100,6 +102,8 @@ def refusal_of(place: Place, scope: LessonScope) -> str | None:
     """Why a lesson of that scope must not be written or changed from here; None if it may."""
     if scope in SPACE_SCOPES and place.shared:
         return f"others talk on this channel, and a lesson of scope `{scope}` reaches everybody; use scope `channel`"
+    if scope in SPACE_SCOPES and place.confined:
+        return f"a lesson of scope `{scope}` reaches every user, and you are let in for some of them; use scope `user`"
     return None
 
 

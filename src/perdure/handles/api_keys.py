@@ -41,6 +41,10 @@ class ApiKeyHandle:
         """The key with that id, if it is in use."""
         return self._keys.find(key_id)
 
+    def any_made(self) -> bool:
+        """Whether a key was ever made, be it in use or not."""
+        return self._keys.any_made()
+
     def in_use(self) -> bool:
         """Whether any key lets somebody in."""
         return self._keys.any_alive()

@@ -77,6 +77,7 @@ class ListFields(TypedDict, total=False):
     as_of: datetime | None
     known_at: datetime | None
     limit: int
+    behind: tuple[datetime, str] | None
 
 
 def remember(scope: Scope, do: KnowledgeServices, content: str, type: MemoryType, fields: RememberFields) -> Outcome:
@@ -126,7 +127,10 @@ class Memories:
         self._do = knowledge
 
     def list(self, type: MemoryType | None = None, **which: Unpack[ListFields]) -> Sequence[Recalled]:
-        """What is current, the newest change first. `as_of` and `known_at` look back; `archived=True` adds what is put away."""
+        """What is current, the newest change first. `as_of` and `known_at` look back; `archived=True` adds what is put away.
+
+        `behind` goes on behind a memory of the list before: its `updated_at` and key.
+        """
         if (entity := which.get("entity")) is not None:
             check_ref(entity)
         unknown = sorted(which.keys() - ListFields.__annotations__.keys())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -411,3 +411,10 @@ class Memory:
     def __repr__(self) -> str:
         owner, address = self.scope.owner, self.scope.address
         return f"Memory(space={owner.space!r}, user={owner.user!r}, agent={address.agent!r}, channel={address.channel!r})"
+
+
+def confined(memory: Memory) -> Memory:
+    """The same for a caller who may reach this user alone: what all users of the space share can only be read."""
+    do = memory._do
+    lessons = replace(do.lessons, lessons=replace(do.lessons.lessons, confined=True))
+    return Memory(memory.scope, replace(do, lessons=lessons))

@@ -118,7 +118,7 @@ class SeriesHandle:
         came. `complete=False` says that the answer was cut off: then only what it proves is recorded. Without a window
         nothing is, unless `infer="batch_span"`. Bad entries are rejected one by one; with `strict` none is stored then.
         `more` is `api_calls` (how many this took, for the books; default 1) and `request` (an id of yours: repeating the
-        latest merge with it changes nothing and answers the same).
+        latest merge with it changes nothing and answers the same; another merge under it is a `Conflict`).
         """
         refuse_unknown("merge", more, MergeExtras.__annotations__)
         span = None if window is None else self._span(window)

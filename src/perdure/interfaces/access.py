@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from perdure.app import Engine
 from perdure.domain.api_keys import ApiKey, Permission
 from perdure.domain.scope import DEFAULT
-from perdure.handles.memory import Memory
+from perdure.handles.memory import Memory, confined
 
 
 class Denied(Exception):
@@ -59,7 +59,8 @@ class Door:
     def memory(self, user: str, need: Permission, *, agent: str = DEFAULT, channel: str = DEFAULT) -> Memory:
         """A handle for that user, if the caller may; the space is the engine's own, never the caller's choice."""
         self.access.allow(need, user)
-        return self.engine.memory(user, agent=agent, channel=channel)
+        memory = self.engine.memory(user, agent=agent, channel=channel)
+        return memory if self.access.users is None else confined(memory)
 
     def whole(self, need: Permission = "admin") -> Engine:
         """The engine itself, for what concerns the whole store."""

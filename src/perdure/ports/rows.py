@@ -183,7 +183,7 @@ def readable(table: str, reader: Callable[[AnyRow], T], row: AnyRow) -> T:
     """`reader(row)`, with whatever goes wrong turned into `Corrupt` that names the row by its key."""
     try:
         return reader(row)
-    except (ValueError, TypeError, KeyError, IndexError, OverflowError, PerdureError) as error:
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, RecursionError, PerdureError) as error:
         key = row[: TABLES[table].key]
         raise Corrupt(
             f"row {key!r:.200} of table `{table}` cannot be read ({type(error).__name__}); run `perdure verify`"

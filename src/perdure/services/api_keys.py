@@ -92,6 +92,10 @@ class ApiKeys:
         held = self._find(key_id) if KEY_ID.fullmatch(key_id) else None
         return held[0] if held is not None and held[0].alive(self.clock.now()) else None
 
+    def any_made(self) -> bool:
+        now = self.clock.now()
+        return bool(self.store.read(self._owner, lambda view: view.state.list_keys(now=now, prefix="", after=None, limit=1)))
+
     def any_alive(self) -> bool:
         now = self.clock.now()
         return any(key.alive(now) for key in self.list_())

@@ -8,6 +8,8 @@ comes out of it reaches a user.
 from __future__ import annotations
 
 import gzip
+import io
+import re
 import tempfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -23,14 +25,18 @@ from perdure.domain.portable import ImportReport, Part
 from perdure.domain.scope import Owner
 from perdure.ports.rows import TABLES, AnyRow, holds_rows, owned
 from perdure.ports.store import Progress, Row, Store
-from perdure.services.portable import PORTABLE, Line, checked_parts, portable_row, rows_of
+from perdure.services.portable import NOBODY, PORTABLE, Line, checked_parts, portable_row, rows_of
 from perdure.services.verify import verify
 
 PACKED = b"\x1f\x8b"
 PROGRESS_EVERY = 1_000
-LINE_SHARE = 2
-"""A value of state is the longest there is; as text inside JSON it may take twice as much."""
+PIECE_BYTES = 1024 * 1024
 LINE_BYTES_MORE = 8 * 1024 * 1024
+"""For all of a row that has no limit of its own, such as what the journal says of a record."""
+JSON_SHARE, TEXT_SHARE = 2, 6
+"""As text inside JSON, what is JSON itself may take twice as much, and control characters six times as much."""
+LONG_LINE = re.compile(rb'\s*\{\s*"table"\s*:\s*"state_revisions"')
+"""How a line begins that may be longer than others: one value of state is the most that a row can hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +82,7 @@ class Importing:
     @contextmanager
     def _staged(self, file: IO[bytes], number: int, part: Part, progress: Progress | None) -> Iterator[tuple[Store, Owner]]:
         """A store that holds the rows of one part and nothing else, verified; and whose they are there."""
-        whose = Owner("import", "import")
+        whose = Owner(*NOBODY)
         with tempfile.TemporaryDirectory(prefix="perdure-import-") as folder:
             store = self.scratch(Path(folder))
             try:
@@ -110,7 +116,6 @@ class Importing:
 
     def _lines(self, file: IO[bytes]) -> Iterator[Line]:
         """The lines of a file from its beginning, packed or not, each and all of them bounded."""
-        line_max = LINE_SHARE * self.limits.state_value_bytes_max + LINE_BYTES_MORE
         file.seek(0)
         packed = file.read(2) == PACKED
         file.seek(0)
@@ -118,18 +123,40 @@ class Importing:
         try:
             source = gzip.GzipFile(fileobj=file) if packed else file
             for number in count(1):
-                data = source.readline(line_max + 1)
+                data = self._line(source, number, self.limits.import_bytes_max - total)
                 if not data:
                     return
                 total += len(data)
-                if len(data) > line_max or total > self.limits.import_bytes_max:
-                    raise LimitExceeded(
-                        f"line {number} of the export goes beyond {line_max} bytes, or beyond `import_bytes_max` = "
-                        f"{self.limits.import_bytes_max} of all of it; raise the limit, or take a backup instead"
-                    )
                 yield Line(number, data)
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise InvalidInput("the export is packed, and cut off or altered; export it again; nothing was imported") from error
+
+    def _line(self, source: IO[bytes] | gzip.GzipFile, number: int, left: int) -> bytes:
+        """The next line; empty at the end. Of one that is too long no more is read than shows that it is."""
+        first = data = source.readline(min(PIECE_BYTES, left + 1))
+        most = min(left, self._line_max(first))
+        if len(first) == PIECE_BYTES and not first.endswith(b"\n"):
+            whole = io.BytesIO()
+            size = whole.write(first)
+            while size <= most and (piece := source.readline(min(PIECE_BYTES, most + 1 - size))):
+                size += whole.write(piece)
+                if piece.endswith(b"\n"):
+                    break
+            data = whole.getvalue()
+        if len(data) > most:
+            raise LimitExceeded(
+                f"line {number} of the export goes beyond the {self._line_max(first)} bytes that a row of its kind may have, "
+                f"or beyond `import_bytes_max` = {self.limits.import_bytes_max} of all of it; raise the limit, or take a "
+                "backup instead; nothing was imported"
+            )
+        return data
+
+    def _line_max(self, beginning: bytes) -> int:
+        limits = self.limits
+        if LONG_LINE.match(beginning):
+            return JSON_SHARE * limits.state_value_bytes_max + LINE_BYTES_MORE
+        text = TEXT_SHARE * limits.message_bytes_max + JSON_SHARE * limits.metadata_bytes_max
+        return max(text, JSON_SHARE * limits.entry_bytes_max) + LINE_BYTES_MORE
 
 
 def _tables(

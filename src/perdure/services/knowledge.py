@@ -17,7 +17,7 @@ from perdure.domain.records import Record, RecordQuery, Term
 from perdure.domain.scope import Owner, Scope
 from perdure.domain.text import utf8_size
 from perdure.domain.things import Rejection, from_body
-from perdure.domain.times import check_instant
+from perdure.domain.times import check_instant, to_us
 from perdure.engine.attributes import is_single_valued
 from perdure.engine.committing import ATTRIBUTE, Committer, Origin, Outcome, closings_max
 from perdure.engine.hygiene import hides_something, holds_secret
@@ -58,6 +58,8 @@ class MemoryQuery:
     known_at: datetime | None = None
     """As far as was known then."""
     limit: int = 100
+    behind: tuple[datetime, str] | None = None
+    """Only what comes behind this place of the list: the `updated_at` and the key of a memory, which may be gone by now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +118,9 @@ class Knowledge:
         for name in ("as_of", "known_at"):
             if (moment := getattr(query, name)) is not None:
                 check_instant(moment, name)
+        if query.behind is not None:
+            check_instant(query.behind[0], "behind")
+            utf8_size(query.behind[1], "`behind`")
         if query.type is not None and query.type not in MEMORY_TYPES:
             raise InvalidInput(f"`type` = {query.type!r:.40} is unknown; use one of {', '.join(MEMORY_TYPES)}")
         now = self.clock.now()
@@ -123,7 +128,9 @@ class Knowledge:
         def work(view: View) -> list[Recalled]:
             held = ((record.key, to_memory(record.body)) for record in _all_of(view, _term(view, query)))
             wanted = [(key, one) for key, one in held if _wanted(one, query) and _visible(one, scope)]
-            wanted.sort(key=lambda pair: pair[1].updated_at, reverse=True)
+            wanted.sort(key=lambda pair: _place_of(pair[1]))
+            if query.behind is not None:
+                wanted = [pair for pair in wanted if _place_of(pair[1]) > (-to_us(query.behind[0]), query.behind[1])]
             found: list[Recalled] = []
             # In their order, so that only as many are read as are told.
             for key, _ in wanted:
@@ -400,3 +407,8 @@ def _recalled(
         found = [one for one in _statements(view, ("memory", key)) if one.holds_at(moment, known_at)]
     ordered = sorted(found, key=lambda one: (one.recorded_at, one.id))
     return Recalled(to_memory(held.body), tuple(ordered))
+
+
+def _place_of(memory: MemoryRecord) -> tuple[int, str]:
+    """Where it stands in a list, the newest change first."""
+    return -to_us(memory.updated_at), memory.record_key

@@ -77,6 +77,8 @@ class Lessons:
     """The setting `lessons_scope`."""
     sole_user: str = ""
     """The setting `user`."""
+    confined: bool = False
+    """Whether what reaches every user of the space may only be read."""
 
     # -- reading
 
@@ -87,7 +89,10 @@ class Lessons:
 
     def _place(self, scope: Scope, state: AgentState | None, mapped: str | None) -> Place:
         held = state or AgentState(scope.address)
-        return Place(scope, held.casual, held.private, held.shared, mapped, self.configured, self.sole_user)
+        configured, sole = self.configured, self.sole_user
+        if self.confined:
+            configured, sole = "" if configured in SPACE_SCOPES else configured, ""
+        return Place(scope, held.casual, held.private, held.shared, mapped, configured, sole, self.confined)
 
     def mapped(self, space: str, channel: str) -> str | None:
         """The agent that a channel is mapped to."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
@@ -18,12 +18,15 @@ from perdure.domain.text import JSON_DEPTH_MAX, check_json
 from perdure.ports.index import INDEX_JOB
 from perdure.ports.rows import TABLES, AnyRow, dump
 from perdure.services.once import PREFIX as REQUESTS
+from perdure.services.soundness import flaw
 
 JSON_COLUMNS = frozenset(("metadata", "tool_calls", "payload", "before", "after", "body", "spec"))
 JSON_SHOWN_CHARS_MAX = 100_000
 INTEGER_MAX = 2**63
 PORTABLE = tuple(name for name, spec in TABLES.items() if not spec.rebuilt and name != "series_leases")
 """All tables but those that are made anew, and the leases of processes that fetch just now."""
+NOBODY = ("import", "import")
+"""Whose rows are while they are read; the file does not say."""
 _JOB = {name: place for place, name in enumerate(TABLES["jobs"].columns)}
 _TURN = [TABLES["agent_states"].columns.index(name) for name in ("turn_holder", "turn_until_us")]
 
@@ -132,18 +135,21 @@ def checked_parts(lines: Iterable[Line], schema_max: int) -> list[Part]:
 
 
 def rows_of(lines: Iterable[Line], wanted: int) -> Iterator[tuple[Line, str, AnyRow]]:
-    """The rows of one part, the first being 0, of a file that was checked. The owner's columns are left empty."""
+    """The rows of one part, the first being 0, of a file that was checked. They are nobody's yet."""
     part = -1
     for line in lines:
         value = line.parsed()
         if "format" in value:
             part += 1
         elif part == wanted and "table" in value:
-            columns = [name for name in TABLES[value["table"]].columns[2:] if name in value]
-            held = (value[name] for name in columns)
-            yield line, value["table"], ("", "", *(dump(one) if isinstance(one, dict | list) else one for one in held))
+            yield line, value["table"], _row_of(value, [one for one in TABLES[value["table"]].columns[2:] if one in value])
         elif part > wanted:
             return
+
+
+def _row_of(value: Mapping[str, Any], columns: Sequence[str]) -> AnyRow:
+    held = (value[name] for name in columns)
+    return (*NOBODY, *(dump(one) if isinstance(one, dict | list) else one for one in held))
 
 
 class _Reading:
@@ -171,6 +177,10 @@ class _Reading:
             line.wrong(f"has not the columns of `{table}` ({', '.join(unknown)[:80] or 'some are missing'})")
         for name in columns:
             _check_value(line, name, value[name])
+        if not self._older:  # else it is looked at when the migrations have made it a row of today
+            found = flaw(table, _row_of(value, columns))
+            if found is not None:
+                line.wrong(f"is a row of `{table}` that does not fit ({found})")
         self._counts[table] = self._counts.get(table, 0) + 1
 
     def end(self, line: Line, value: Mapping[str, Any]) -> Part:

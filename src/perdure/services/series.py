@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -147,6 +148,8 @@ class SeriesService:
             raise InvalidInput(f"`api_calls` = {calls!r:.40} must be a whole number from 0 on")
         now = self.clock.now()
         now_us = to_us(now)
+        # An id of ours comes once only; a caller's may come again, with the same batch or, by mistake, with another.
+        mark = _fingerprint(batch, fetch) if fetch.request else ""
         request = check_id(fetch.request or self.clock.new_id(), "request", bytes_max=ID_BYTES_MAX)
         fetch = replace(fetch, fetched_us=fetch.fetched_us or now_us, request=request)
 
@@ -154,7 +157,7 @@ class SeriesService:
             held = tx.series.find(name)
             series = self._agreed_or_new(held, name, stated, now)
             if series.last_request == fetch.request:
-                return merge_result(series, len(batch))  # done before; only the answer was lost
+                return merge_result(series, len(batch), mark)  # done before; only the answer was lost
             good, bad = sightings(batch, series.spec, zone_named(series.spec.zone), bytes_max=self.limits.entry_bytes_max)
             if strict and bad:
                 return MergeResult(False, 0, 0, 0, tuple(bad), series.count)
@@ -169,7 +172,7 @@ class SeriesService:
             _credit(tx, series, fetch, [one.at_us for one in good], now_us)
             series, evicted = _evict(tx, series)
             done = MergeResult(True, plan.added, plan.duplicates, plan.updated, tuple(bad), series.count, evicted)
-            tx.series.put(replace(series, last_request=fetch.request, last_result=merge_text(done, len(batch))))
+            tx.series.put(replace(series, last_request=fetch.request, last_result=merge_text(done, len(batch), mark)))
             return done
 
         return self.store.write(owner, work)
@@ -277,20 +280,38 @@ class SeriesService:
         return self.store.read(owner, lambda view: view.series.history(name, entry_id, limit=rows))
 
 
-def merge_text(done: MergeResult, size: int) -> str:
+def merge_text(done: MergeResult, size: int, mark: str) -> str:
     """A merge's answer as it is kept, so that a repeated request gets it again. Of many rejections the first are kept."""
     rejected = [[one.index, one.reason] for one in done.rejected[:REJECTED_KEPT]]
-    return json.dumps([size, done.added, done.duplicates, done.updated, rejected, done.total_count, done.evicted])
+    return json.dumps([size, done.added, done.duplicates, done.updated, rejected, done.total_count, done.evicted, mark])
 
 
-def merge_result(series: Series, size: int) -> MergeResult:
-    """The kept answer. A batch of another size under the same id is another merge, and would be lost."""
-    held_size, added, duplicates, updated, rejected, total, evicted = json.loads(series.last_result)
-    if held_size != size:
+def merge_result(series: Series, size: int, mark: str) -> MergeResult:
+    """The kept answer. Another batch or window under the same id is another merge, and would be lost."""
+    held_size, added, duplicates, updated, rejected, total, evicted, *marks = json.loads(series.last_result)
+    # Answers that were kept before there were fingerprints have none.
+    if held_size != size or (marks and marks[0] != mark):
         raise Conflict(
-            f"request {series.last_request!r:.80} has merged {held_size} entries, not {size}; give each merge its own id"
+            f"request {series.last_request!r:.80} has merged other entries already, or for another window "
+            f"({held_size} entries then, {size} now); give each merge its own id"
         )
     return MergeResult(True, added, duplicates, updated, tuple(Rejected(*one) for one in rejected), total, evicted)
+
+
+def _fingerprint(batch: Sequence[object], fetch: FetchRecord) -> str:
+    """What tells one merge from another: its entries, and what they are said to prove. The order of fields does not."""
+    window = None if fetch.window is None else (fetch.window.start_us, fetch.window.end_us)
+    told = hashlib.sha256(json.dumps([window, fetch.complete, fetch.newest_first, fetch.infer, fetch.api_calls]).encode())
+    for entry in batch:
+        told.update(_canonical(entry).encode() + b"\n")
+    return told.hexdigest()[:32]
+
+
+def _canonical(entry: object) -> str:
+    try:
+        return json.dumps(entry, sort_keys=True, default=lambda one: type(one).__name__)
+    except (TypeError, ValueError, RecursionError):
+        return type(entry).__name__  # no JSON: it is rejected, whatever it is
 
 
 def check_name(name: str) -> None:

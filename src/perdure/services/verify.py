@@ -17,6 +17,7 @@ from perdure.ports.index import to_head, to_index_row
 from perdure.ports.oversight import to_decision, to_usage
 from perdure.ports.records import to_record
 from perdure.ports.store import Progress, Snapshot, Store
+from perdure.services.soundness import CHECKED, ODD, flaw
 
 FINDINGS_MAX = 1_000
 PROGRESS_EVERY = 5_000
@@ -43,10 +44,7 @@ def _all(store: Store, snapshot: Snapshot, checked: dict[str, int], progress: Pr
                 checked[table] += 1
                 if progress is not None and checked[table] % PROGRESS_EVERY == 0:
                     progress(table, checked[table])
-                try:
-                    yield from checks[table](Owner(str(row[0]), str(row[1])), row)
-                except Corrupt as error:
-                    yield Finding("every row can be read", f"table {table}", str(error))
+                yield from _row(checks[table], table, row)
             if progress is not None:
                 progress(table, checked[table])
         yield from laws.end()
@@ -54,6 +52,20 @@ def _all(store: Store, snapshot: Snapshot, checked: dict[str, int], progress: Pr
         yield from index.end()
     except Corrupt as error:
         yield Finding("the store can be read", "the database", str(error))
+
+
+def _row(check: Check, table: str, row: rows.AnyRow) -> Iterator[Finding]:
+    """What is wrong with one row. Whatever it holds, it is told, and does not end the verification."""
+    law, where = "every row can be read", f"table {table}"
+    key = row[: rows.TABLES[table].key]
+    wrong = flaw(table, row) if table in CHECKED else None
+    if wrong is not None:
+        yield Finding(law, where, f"row {key!r:.200}: {wrong}")
+    try:
+        yield from check(Owner(str(row[0]), str(row[1])), row)
+    except ODD as error:
+        if wrong is None:
+            yield Finding(law, where, str(error) if isinstance(error, Corrupt) else f"row {key!r:.200}: {type(error).__name__}")
 
 
 def _checks(laws: Invariants, data: DataInvariants, index: IndexInvariants) -> dict[str, Check]:
@@ -101,7 +113,7 @@ def _checks(laws: Invariants, data: DataInvariants, index: IndexInvariants) -> d
         "owners": lambda owner, row: laws.owner(owner, row[2]),
         "operations": lambda owner, row: laws.operation(owner, rows.to_operation(row)),
         "tallies": tally,
-        "state_keys": lambda owner, row: data.state_key(owner, row[2], row[3]),
+        "state_keys": lambda owner, row: data.state_key(owner, row[2], row[3], valued=row[6] is not None),
         "state_revisions": lambda owner, row: data.state_revision(owner, rows.to_revision(row)),
         "series": lambda owner, row: data.series(owner, rows.to_series(row)),
         "series_entries": lambda owner, row: data.entry(owner, row[2], rows.to_entry(row)),

@@ -30,6 +30,7 @@ class ServeOptions:
     port: Annotated[int, typer.Option(help="The port; 0 takes a free one.")] = PORT
     demo: Annotated[bool, typer.Option("--demo", help="Show an invented life, in a store of its own.")] = False
     require_key: Annotated[bool, typer.Option("--require-key", help="Ask for an API key on this machine, too.")] = False
+    open: Annotated[bool, typer.Option("--open", help="Ask for none on this machine, though the store had one.")] = False
     allow_host: Annotated[
         list[str] | None, typer.Option("--allow-host", help="A name that a proxy reaches it by; may be repeated.")
     ] = None
@@ -45,7 +46,8 @@ class ServeOptions:
 def serve(ctx: typer.Context, options: ServeOptions) -> None:
     """Serve the HTTP API, MCP and the page, and run the jobs, until Ctrl-C or SIGTERM.
 
-    It listens on this machine only. Without API keys, whoever is on this machine is let in; `perdure key create` ends that.
+    It listens on this machine only. Without API keys, whoever is on this machine is let in; `perdure key create` ends that,
+    for good: also when the last key has ended, one is asked for, unless `--open` says otherwise.
 
     Examples:
 
@@ -62,11 +64,11 @@ def serve(ctx: typer.Context, options: ServeOptions) -> None:
         settings, demo_user = _settings(ctx, options)
         user = ctx.obj.user or demo_user or settings.user or None
         wanted = server.Options(
-            options.host, tuple(options.allow_host or ()), options.require_key, options.rate, options.body_max_mb,
-            options.tools, user,
+            options.host, tuple(options.allow_host or ()), options.require_key, options.open, options.rate,
+            options.body_max_mb, options.tools, user,
         )  # fmt: skip
         with _logging(verbose=options.verbose), perdure.open(settings=settings, background=True) as engine:
-            asks = options.require_key or not wanted.on_loopback or engine.api_keys.in_use()
+            asks = options.require_key or not wanted.on_loopback or (engine.api_keys.any_made() and not options.open)
             named = options.demo or ctx.obj.url is not None
             said = _said(at.url, user or "ana", _store_words(settings.url) if named else [], asks=asks)
             app = server.build(engine, wanted)

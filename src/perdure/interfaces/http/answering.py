@@ -7,12 +7,13 @@ import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error as BadBase64
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
 
 from fastapi import Response
 
-from perdure.domain.errors import InvalidInput, NotFound
+from perdure.domain.errors import InvalidInput, LimitExceeded, NotFound
 from perdure.domain.scope import DEFAULT
 from perdure.handles.memory import Memory
 from perdure.interfaces.http.asking import NUMBER_MAX, Page
@@ -80,14 +81,16 @@ def page_of(items: Sequence[T], page: Page, name: Callable[[T], object]) -> Answ
     if page.cursor is not None:
         wanted = read_cursor(page.cursor)
         if not isinstance(wanted, list):
-            raise InvalidInput("`cursor` is none that was given out for this list; begin again without it")
+            raise NotFound("`cursor` is none that was given out for this list; begin again without it")
         places = [place for place, item in enumerate(items) if _tag(name(item)) in wanted]
         if not places:
             raise NotFound("`cursor` names something that is no longer in this list; begin again without it")
         start = places[-1] + 1
     end = start + page.limit
+    if start >= page.most:
+        raise LimitExceeded(f"a list shows at most `page_rows_max` = {page.most} rows; narrow it, or raise the limit")
     last = [_tag(name(item)) for item in items[max(0, end - CURSOR_ITEMS) : end]]
-    return answer({"items": items[start:end], "next": cursor(last) if len(items) > end else None})
+    return answer({"items": items[start:end], "next": cursor(last) if len(items) > end or end >= page.most else None})
 
 
 def _tag(name: object) -> str:
@@ -98,6 +101,16 @@ def page_behind(items: Sequence[T], page: Page, name: Callable[[T], object]) -> 
     """A page that was listed from its cursor on, with one item more than is shown if there is more."""
     shown = items[: page.limit]
     return answer({"items": shown, "next": cursor(name(shown[-1])) if len(items) > page.limit else None})
+
+
+def read_place(text: str) -> tuple[datetime, str]:
+    """A moment and a name, as a cursor holds the place in a list that is ordered by time."""
+    read = read_cursor(text)
+    try:
+        at, name = read
+        return datetime.fromisoformat(at), str(name)
+    except (TypeError, ValueError):
+        raise NotFound("`cursor` is none that was given out for this list; begin again without it") from None
 
 
 def cursor(position: object) -> str:

@@ -183,8 +183,8 @@ class Face:
             raise MCPError(code, str(error), {**told, "code": error.code}) from None
         except Denied as error:
             raise MCPError(types.INVALID_PARAMS, str(error), {**told, "code": error.code}) from None
-        except Exception as error:
-            LOG.exception("a request failed with %s; this is a bug in perdure", type(error).__name__)
+        except Exception as error:  # noqa: BLE001 - the interface edge: its words may quote what somebody wrote
+            LOG.error("a request failed with %s; this is a bug in perdure", type(error).__name__)
             raise MCPError(types.INTERNAL_ERROR, BUG, {**told, "code": "error"}) from None
 
 
@@ -196,8 +196,8 @@ def _answer(offer: Offer, caller: Caller, arguments: dict[str, Any] | None) -> A
         return offer.run(caller, arguments)
     except Denied as error:
         return _refused(str(error), error.code)
-    except Exception as error:
-        LOG.exception("tool %s failed with %s; this is a bug in perdure", offer.name, type(error).__name__)
+    except Exception as error:  # noqa: BLE001 - the interface edge: its words may quote what somebody wrote
+        LOG.error("tool %s failed with %s; this is a bug in perdure", offer.name, type(error).__name__)
         return _refused(BUG, "error")
 
 

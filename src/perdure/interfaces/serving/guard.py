@@ -229,7 +229,7 @@ class Guard:
     async def _needs_key(self, asked: Asked, host: str) -> bool:
         if self.options.require_key or not self.options.on_loopback or asked.from_elsewhere or not is_loopback(host):
             return True
-        return await self.keyring.in_use()
+        return not self.options.open and await self.keyring.asked_for()
 
     def _unknown(self, asked: Asked) -> Refused:
         detail = "this server asks for an API key: send `Authorization: Bearer pdr_…`; `perdure key create` makes one"
@@ -345,17 +345,22 @@ def template(scope: Any) -> str:
 
 
 def _check_origin(asked: Asked) -> None:
-    """A page may ask us to change something, or for MCP, only if it is ours or on this machine."""
-    if not asked.unsafe and not asked.under("/mcp"):
+    """A page may ask us to change something only if it is ours; for MCP, also if it is on this machine.
+
+    Whatever asks for MCP sends JSON, which a browser lets no page do elsewhere. Many changes need no body at all.
+    """
+    mcp = asked.under("/mcp")
+    if not asked.unsafe and not mcp:
         return
     origin = asked.headers.get(b"origin")
-    if origin is not None and not _may_ask(origin, asked.headers.get(b"host", b"")):
+    if origin is not None and not _may_ask(origin, asked.headers.get(b"host", b""), on_this_machine=mcp):
         raise Refused(403, "forbidden", "requests from pages of other origins are refused", "origin")
-    if asked.headers.get(b"sec-fetch-site") == b"cross-site":
+    site = asked.headers.get(b"sec-fetch-site", b"none")
+    if site == b"cross-site" or (site == b"same-site" and not mcp):
         raise Refused(403, "forbidden", "requests from pages of other sites are refused", "origin")
 
 
-def _may_ask(origin: bytes, host: bytes) -> bool:
+def _may_ask(origin: bytes, host: bytes, *, on_this_machine: bool) -> bool:
     try:
         parts = urlsplit(origin.decode("ascii"))
         name = parts.hostname
@@ -364,7 +369,7 @@ def _may_ask(origin: bytes, host: bytes) -> bool:
     if parts.scheme not in ("http", "https") or name is None:
         return False
     # Not the scheme: a proxy may have taken the encryption off.
-    return parts.netloc.lower() == host.decode("latin-1").lower() or is_loopback(name)
+    return parts.netloc.lower() == host.decode("latin-1").lower() or (on_this_machine and is_loopback(name))
 
 
 def _check_content_type(asked: Asked) -> None:

@@ -22,20 +22,16 @@ class Keyring:
         self._clock = clock
         # By the digest of the secret, or by the id: the secrets themselves are not kept.
         self._seen: OrderedDict[bytes | str, tuple[ApiKey, float]] = OrderedDict()
-        self._in_use = keys.in_use()
-        self._in_use_until = clock() + BELIEVED_S
+        self._asked_for = keys.any_made()
+        self._asked_for_until = clock() + BELIEVED_S
 
-    async def in_use(self) -> bool:
-        """Whether the store has a key that lets somebody in."""
+    async def asked_for(self) -> bool:
+        """Whether the store has a key, or had one: when the last one ends, nobody is let in, rather than everybody."""
         now = self._clock()
-        if now >= self._in_use_until:
-            self._in_use_until = now + BELIEVED_S  # first, so that one request asks and the others go on
-            self._in_use = await run_sync(self._keys.in_use)
-        return self._in_use
-
-    def recall(self, secret: str) -> ApiKey | None:
-        """The key, if it was recognised just now."""
-        return self._recent(_digest(secret))
+        if not self._asked_for and now >= self._asked_for_until:
+            self._asked_for_until = now + BELIEVED_S  # first, so that one request asks and the others go on
+            self._asked_for = await run_sync(self._keys.any_made)
+        return self._asked_for
 
     async def recognise(self, secret: str) -> ApiKey | None:
         """The key that this is the secret of, if it is in use."""
@@ -49,7 +45,7 @@ class Keyring:
     def clear(self) -> None:
         """Believe nothing: a key was made or revoked."""
         self._seen.clear()
-        self._in_use_until = 0.0
+        self._asked_for_until = 0.0
 
     def _recent(self, name: bytes | str) -> ApiKey | None:
         key, until = self._seen.get(name, (None, 0.0))

@@ -23,6 +23,8 @@ class Options:
     """Further names that it is reached by."""
     require_key: bool = False
     """Ask for a key on loopback, too, whether the store has one or not."""
+    open: bool = False
+    """Ask for no key on loopback, although the store has or had one."""
     rate: float | None = None
     """Requests a second of one caller; None: generous on loopback, less elsewhere."""
     body_max_mb: float = 10.0
@@ -32,6 +34,8 @@ class Options:
     """Whose memory MCP is about, if neither key nor request names somebody."""
 
     def __post_init__(self) -> None:
+        if self.open and (self.require_key or not self.on_loopback):
+            raise InvalidInput("`open` is for loopback, without `require_key`; leave it out")
         if self.rate is not None and not 0 < self.rate <= 1_000_000:
             raise InvalidInput(f"`rate` = {self.rate} must be more than 0 and at most 1,000,000 requests a second")
         if not 0 < self.body_max_mb <= 1_000:

@@ -160,6 +160,9 @@ def _permissions(request: Request) -> frozenset[Permission]:
 def own(request: Request, back: str) -> str:
     """Where to go back to, if that is a page of this user; else to the first one."""
     first = address(request.path_params["user"])
+    # It goes into a header, where a line break would begin another one.
+    if not back.isascii() or not back.isprintable():
+        return first
     return back if back == first or back.startswith((f"{first}/", f"{first}?")) else first
 
 

@@ -12,7 +12,7 @@ from perdure.domain.knowledge import FactType, MemoryType
 from perdure.domain.memories import Statement
 from perdure.domain.things import Rejection
 from perdure.handles.knowledge import ListFields, RememberFields
-from perdure.interfaces.http.answering import answer, located, page_of
+from perdure.interfaces.http.answering import answer, located, page_behind, page_of, read_place
 from perdure.interfaces.http.asking import PLAIN, Body, Id, Instant, Paged, Reads, Words, Writes, examples, in_path
 from perdure.interfaces.http.description import described, leads_to, many
 from perdure.interfaces.http.once import OnceRoute
@@ -140,8 +140,10 @@ def list_memories(
     type: Annotated[MemoryType | None, Query(description="Of this type only.")] = None,  # noqa: A002 - the parameter's name
 ) -> Response:
     """What is current, the newest change first."""
-    wanted["limit"] = page.rows
-    return page_of(memory.memories.list(type, **wanted), page, lambda one: one.memory.record_key)
+    wanted["limit"] = page.limit + 1
+    if page.cursor is not None:
+        wanted["behind"] = read_place(page.cursor)
+    return page_behind(memory.memories.list(type, **wanted), page, lambda one: [one.memory.updated_at, one.memory.record_key])
 
 
 @router.get("/memories/{key:id}", summary="Get a memory", **described("getMemory", Recalled, errors=(404,)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import queue
 import tempfile
 import threading
@@ -26,6 +27,7 @@ from perdure.interfaces.shapes import plain
 from perdure.ports.store import Progress
 
 router = APIRouter(prefix="/v1/users/{user:id}", tags=["portability"], route_class=StrictRoute)
+LOG = logging.getLogger("perdure.http")
 LINES = "application/x-ndjson"
 CHUNK_BYTES = 256 * 1024
 IMPORTS_MAX = 2
@@ -142,6 +144,17 @@ def _told(run: Run) -> Iterator[bytes]:
             said.put({"done": plain(run(lambda what, count: said.put({"progress": {"table": what, "rows": count}})))})
         except PerdureError as error:
             said.put(as_json(error))
+        except Exception as error:  # noqa: BLE001 - the interface edge: what was promised is an end with an error
+            LOG.error("an import failed with %s; this is a bug in perdure", type(error).__name__)
+            said.put(
+                {
+                    "error": {
+                        "code": "error",
+                        "message": "this is a bug in perdure; the server's log names it",
+                        "retriable": False,
+                    }
+                }
+            )
         finally:
             said.put(None)
 

@@ -65,13 +65,13 @@ class Request(Body):
     budget_tokens: int = Field(BUDGET_TOKENS, ge=100, le=TOKENS_MAX, description="Never more than so much.")
 
 
-@router.post("/recall", summary="Recall", **described("recall", Recall))
+@router.post("/recall", summary="Recall", **described("recall", Recall, errors=(404,)))
 def recall(memory: Reads, body: Asked) -> Response:
     """What is remembered that answers a question, best first, each hit with its source and the trace of its score."""
     return answer(memory.recall(body.query, **body.fields()))
 
 
-@router.post("/context", summary="Build a context", **described("buildContext", Context))
+@router.post("/context", summary="Build a context", **described("buildContext", Context, errors=(409,)))
 def context(memory: Writes, body: Goal) -> Response:
     """What the agent should be given now: what is remembered of this user, then the conversation as it stands.
 

@@ -317,6 +317,9 @@ def _number(text: str, what: str) -> float | None:
     if not text.strip():
         return None
     try:
-        return float(text)
+        found = float(text)
     except ValueError:
-        raise InvalidInput(f"`{what}` = {text!r:.40} is no number; write it with digits") from None
+        found = math.nan
+    if not math.isfinite(found):
+        raise InvalidInput(f"`{what}` = {text!r:.40} is no number; write it with digits")
+    return found

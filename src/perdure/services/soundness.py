@@ -1,0 +1,267 @@
+"""Whether a stored row holds what perdure itself writes there: the right kinds of values, in range, of closed sets.
+
+Constraints of a database see columns; here a row is read as the stores read it, and everything in it is looked at. That is
+asked of every row that comes from elsewhere, and by verification.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from perdure.domain.agents import AgentState, to_agent, to_channel_agent
+from perdure.domain.errors import Corrupt, PerdureError
+from perdure.domain.instructions import Instruction
+from perdure.domain.jobs import Job
+from perdure.domain.knowledge import ENTITY_TYPES, FACT_TYPES, MEMORY_TYPES
+from perdure.domain.layers import POLICIES, check_profile
+from perdure.domain.lessons import to_lesson
+from perdure.domain.memories import MemoryRecord, to_memory, to_statement
+from perdure.domain.oversight import Decision
+from perdure.domain.records import TERM_BYTES_MAX, record_kind
+from perdure.domain.scope import ID_BYTES_MAX, Address
+from perdure.domain.series import Series
+from perdure.domain.text import check_id
+from perdure.domain.things import AgentTask, Entity, Rejection, Suggestion, Todo, from_body
+from perdure.domain.times import from_us
+from perdure.domain.typed import COUNT_MAX, misfit
+from perdure.engine.scheduling import is_repeat
+from perdure.engine.specs import checked
+from perdure.engine.upkeep import CURATE, EXTRACT, SWEEP, TALLY, TRANSCRIPT
+from perdure.ports import conversation_rows as forms
+from perdure.ports import rows
+from perdure.ports.oversight import to_decision, to_usage
+from perdure.ports.records import to_record
+from perdure.ports.rows import TABLES, AnyRow
+
+ODD = (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, RecursionError, PerdureError)
+"""What reading a row raises if it is not what it should be."""
+KEY_BYTES_MAX = 1_700
+"""Of names that are made of ids: they must fit into an index row beside their owner."""
+NAMES: Mapping[str, tuple[str, ...]] = {
+    "sessions": ("session",),
+    "messages": ("id",),
+    "tool_calls": ("call_id", "name"),
+    "jobs": ("kind",),
+    "operations": ("action", "kind"),
+    "state_keys": ("key",),
+    "state_revisions": ("key",),
+    "series": ("series",),
+    "series_entries": ("series", "id"),
+    "series_past": ("series", "id"),
+    "series_windows": ("series",),
+    "series_leases": ("series", "holder"),
+    "records": ("kind",),
+    "record_terms": ("kind", "field"),
+    "echoes": ("hash",),
+    "decisions": ("id",),
+    "usage": ("purpose", "outcome"),
+}
+"""Ids: of one character at least, and bounded."""
+LONG_NAMES = {"jobs": "key", "operations": "key", "records": "key", "record_terms": "key"}
+AT_ADDRESS = frozenset((SWEEP, CURATE))
+IN_SESSION = frozenset((TALLY, EXTRACT, TRANSCRIPT, *POLICIES))
+"""Jobs of ours, by what their payloads name."""
+READERS: Mapping[str, Callable[[Mapping[str, Any]], object]] = {
+    "memory": to_memory,
+    "statement": to_statement,
+    "entity": lambda body: from_body(Entity, body),
+    "todo": lambda body: from_body(Todo, body),
+    "task": lambda body: from_body(AgentTask, body),
+    "suggestion": lambda body: from_body(Suggestion, body),
+    "rejection": lambda body: from_body(Rejection, body),
+    "instruction": lambda body: from_body(Instruction, body),
+    "lesson": to_lesson,
+    "agent": to_agent,
+    "channel": to_channel_agent,
+}
+
+
+def flaw(table: str, row: AnyRow) -> str | None:
+    """What is wrong with a row; None if perdure could have written it."""
+    try:
+        return next(_wrongs(table, row), None)
+    except Corrupt as error:
+        return _in_short(error.__cause__ or error)
+    except ODD as error:
+        return _in_short(error)
+
+
+def _in_short(error: BaseException) -> str:
+    return f"{error}"[:200] if isinstance(error, PerdureError) else f"{type(error).__name__}: {error}"[:200]
+
+
+def _wrongs(table: str, row: AnyRow) -> Iterator[str]:
+    named = dict(zip(TABLES[table].columns, row, strict=True))
+    for name in NAMES.get(table, ()):
+        check_id(named[name], name, bytes_max=ID_BYTES_MAX)
+    if table in LONG_NAMES:
+        check_id(named[LONG_NAMES[table]], LONG_NAMES[table], bytes_max=KEY_BYTES_MAX)
+    for name in named:
+        # 0 and 1 stand for no and yes; whatever else would be read as yes.
+        if name in ("failed", "again", "undone", "casual", "private", "shared") and named[name] not in (0, 1):
+            yield f"`{name}` is {named[name]!r:.40}"
+    for value in _READ[table](row):
+        if (found := misfit(value)) is not None:
+            yield found
+        if (more := _MORE.get(type(value))) is not None:
+            yield from more(value)
+
+
+# -- what a row is read as
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """A row of `state_keys`."""
+
+    key: str
+    revision: int
+    saved_at: datetime
+    expires_at: datetime | None
+    size_bytes: int | None
+    preview: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Count:
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Echo:
+    hash: str
+    at_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Term:
+    kind: str
+    field: str
+    value: str
+    key: str
+
+
+def _a_key(row: AnyRow) -> Iterator[object]:
+    _, _, key, revision, saved, expires, size, preview = row
+    yield _Key(key, revision, from_us(saved), None if expires is None else from_us(expires), size, preview)
+    if (size is None) != (preview is None):
+        raise ValueError("a size without a preview, or a preview without a size")
+
+
+def _a_message(row: AnyRow) -> Iterator[object]:
+    yield rows.to_message((*row, "?"))
+
+
+def _a_call(row: AnyRow) -> Iterator[object]:
+    yield from (Address(row[2], row[3]), rows.to_call(row))
+
+
+def _an_operation(row: AnyRow) -> Iterator[object]:
+    held = rows.to_operation(row)
+    yield held
+    # What is undone becomes a record again.
+    if record_kind(held.kind) is not None:
+        yield from (READERS[held.kind](body) for body in (held.before, held.after) if body is not None)
+
+
+def _a_revision(row: AnyRow) -> Iterator[object]:
+    held = rows.to_revision(row)
+    yield held
+    if held.body is not None:
+        yield Decision("", held.saved_at, Address(), "after", {"value": json.loads(held.body)})
+
+
+def _a_record(row: AnyRow) -> Iterator[object]:
+    held = to_record(row)
+    yield held
+    yield READERS[held.kind](held.body)
+
+
+def _one(read: Callable[[AnyRow], object]) -> Callable[[AnyRow], Iterator[object]]:
+    return lambda row: iter((read(row),))
+
+
+_READ: Mapping[str, Callable[[AnyRow], Iterator[object]]] = {
+    "sessions": _one(rows.to_session),
+    "messages": _a_message,
+    "tool_calls": _a_call,
+    "jobs": _one(rows.to_job),
+    "owners": _one(lambda row: _Count(row[2])),
+    "operations": _an_operation,
+    "tallies": _one(rows.to_tally),
+    "state_keys": _a_key,
+    "state_revisions": _a_revision,
+    "series": _one(rows.to_series),
+    "series_entries": _one(rows.to_entry),
+    "series_past": _one(rows.to_past_entry),
+    "series_windows": _one(rows.to_window),
+    "series_leases": _one(rows.to_lease),
+    "agent_states": _one(forms.to_agent_state),
+    "digests": _one(forms.to_digest),
+    "records": _a_record,
+    "record_terms": _one(lambda row: _Term(*row[2:])),
+    "echoes": _one(lambda row: _Echo(*row[2:])),
+    "decisions": _one(to_decision),
+    "usage": _one(to_usage),
+}
+CHECKED = frozenset(_READ)
+"""The tables whose rows are looked at: all but the index, which has laws of its own."""
+
+
+# -- what no annotation says
+
+
+def _memory(held: MemoryRecord) -> Iterator[str]:
+    if held.type not in MEMORY_TYPES or held.fact_type not in FACT_TYPES:
+        yield f"it is a {held.type!r:.40} of a {held.fact_type!r:.40}"
+    if held.entity_type is not None and held.entity_type not in ENTITY_TYPES:
+        yield f"`entity_type` is {held.entity_type!r:.40}"
+
+
+def _job(held: Job) -> Iterator[str]:
+    if held.repeat is not None and not is_repeat(held.repeat):
+        yield f"`repeat` is {held.repeat!r:.40}"
+    if held.kind in AT_ADDRESS or held.kind in IN_SESSION:
+        Address(held.payload["agent"], held.payload["channel"])
+    number = held.payload["session_number"] if held.kind in IN_SESSION else 0
+    if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= COUNT_MAX:
+        yield f"`payload` is about session {number!r:.40}"
+
+
+def _series(held: Series) -> Iterator[str]:
+    if checked(held.spec) != held.spec:
+        yield "its rules are none"
+    if held.last_result and not 7 <= len(json.loads(held.last_result)) <= 8:
+        yield f"`last_result` is {held.last_result!r:.40}"
+
+
+def _agent_state(held: AgentState) -> Iterator[str]:
+    if held.profile is not None:
+        check_profile(held.profile)
+    yield from ()
+
+
+def _decision(held: Decision) -> Iterator[str]:
+    for name in ("included", "left_out"):
+        listed = held.body.get(name, [])
+        if not isinstance(listed, list) or not all(isinstance(one, list) and len(one) >= 2 for one in listed):
+            yield f"`{name}` is {listed!r:.40}"
+
+
+def _term(held: _Term) -> Iterator[str]:
+    if len(held.value.encode()) > TERM_BYTES_MAX:
+        yield f"`value` is longer than {TERM_BYTES_MAX} bytes"
+
+
+_MORE: Mapping[type, Callable[[Any], Iterator[str]]] = {
+    MemoryRecord: _memory,
+    Job: _job,
+    Series: _series,
+    AgentState: _agent_state,
+    Decision: _decision,
+    _Term: _term,
+}
