@@ -119,6 +119,33 @@ def test_an_error_that_cannot_pass_is_parked_at_once(engine: perdure.Engine, clo
     assert held(engine).last_error == "invalid_input: `x` = 1 is wrong; use 2"
 
 
+def test_a_job_whose_repetition_cannot_be_read_is_parked_and_stops_no_other(
+    engine: perdure.Engine, clock: StoppedClock
+) -> None:
+    enqueue(engine, clock, "odd", repeat="every:60")
+    enqueue(engine, clock, "even")
+    ran: list[str] = []
+    worked = worker(engine, clock, lambda job: ran.append(job.key))
+    worked.store = _Damaged(worked.store)
+    report = worked.process(5)
+    assert sorted(ran) == ["even", "odd"]
+    assert (report.ran, report.parked) == (1, 1)
+    assert held(engine, "odd").state == "dead"
+
+
+class _Damaged:
+    """A store that hands out a job as somebody has altered it."""
+
+    def __init__(self, store: Any) -> None:
+        self._store = store
+
+    def claim(self, wanted: Claim) -> list[Job]:
+        return [replace(job, repeat="x") if job.key == "odd" else job for job in self._store.claim(wanted)]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+
 def test_what_a_job_writes_is_written_once_though_it_runs_twice(engine: perdure.Engine, clock: StoppedClock) -> None:
     """Two workers hold the same job one after the other; the first one's lease has ended, so its effect is dropped."""
     enqueue(engine, clock)

@@ -31,7 +31,7 @@ TABLE = [
     ("GET", "/v1/users/ana/messages", None, {"reader", "writer", "admin", "ana"}),
     ("GET", "/v1/users/ben/messages", None, {"reader", "writer", "admin"}),
     ("POST", "/v1/users/ana/recall", {"query": "tea"}, {"reader", "writer", "admin", "ana"}),
-    ("POST", "/v1/users/ana/prompt", {}, {"reader", "writer", "admin", "ana"}),
+    ("POST", "/v1/users/ana/prompt", {}, {"writer", "admin", "ana"}),
     ("POST", "/v1/users/ana/messages", {"role": "user", "content": "x"}, {"writer", "admin", "ana"}),
     ("POST", "/v1/users/ana/context", {}, {"writer", "admin", "ana"}),
     ("PUT", "/v1/users/ana/state/k", {"value": 1}, {"writer", "admin", "ana"}),

@@ -259,6 +259,9 @@ def test_a_series_is_merged_asked_exported_and_deleted(client: TestClient, home:
     entries = [{"id": f"k{n}", "timestamp": f"2026-01-{n:02}T08:00:00Z", "by": "Ben" if n % 2 else "Eva"} for n in range(1, 6)]
     body = {"entries": [*entries, {"nothing": 1}], "window": {"start": "2026-01-01T00:00:00Z", "end": "2026-01-20T00:00:00Z"}}
     done = ok(client.post(f"{at}/entries", json=body, headers={"Idempotency-Key": "m1"}))
+    other = body | {"entries": [one | {"id": f"other {number}"} for number, one in enumerate(body["entries"])]}
+    lost = client.post(f"{at}/entries", json=other, headers={"Idempotency-Key": "m1"})
+    assert lost.status_code == 409, "it would be answered as stored, and is not"
     assert (done["added"], len(done["rejected"])) == (5, 1)
     assert ok(client.post(f"{at}/entries", json=body, headers={"Idempotency-Key": "m1"})) == done
     assert ok(client.get(at))["count"] == 5

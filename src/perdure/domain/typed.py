@@ -5,8 +5,7 @@ Python checks no annotations, and the services check what callers give them. A r
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from functools import cache
@@ -17,6 +16,7 @@ from perdure.domain.errors import InvalidInput
 from perdure.domain.text import check_json, utf8_size
 from perdure.domain.times import from_us
 
+Check = Callable[[Any], bool]
 COUNT_MAX = 2**53
 """Nothing is counted further; sums of such counts still fit into any store."""
 RANGES: Mapping[str, tuple[float, float]] = {
@@ -28,69 +28,67 @@ RANGES: Mapping[str, tuple[float, float]] = {
 """Of numbers that are neither counts nor instants."""
 
 
-def misfit(value: object) -> str | None:
-    """The first field of a dataclass, at any depth, that holds what it may not; None if there is none."""
-    return next(_misfits(value, ""), None)
+def misfit(value: Any) -> str | None:
+    """The first field of a dataclass that holds what it may not, at whatever depth; None if there is none."""
+    for name, fits in _checks(value.__class__):
+        held = getattr(value, name)
+        if not fits(held):
+            return f"`{name}` is {held!r:.40}"
+    return None
 
 
 @cache
-def _hints(kind: type) -> tuple[tuple[str, Any], ...]:
+def _checks(kind: type) -> tuple[tuple[str, Check], ...]:
+    """For each field of a class, whether a value fits it: worked out once, since it is asked of every row."""
     hints = get_type_hints(kind)
-    return tuple((one.name, hints[one.name]) for one in fields(kind))
+    return tuple((one.name, _check(one.name, hints[one.name])) for one in fields(kind))
 
 
-def _misfits(value: Any, path: str) -> Iterator[str]:
-    for name, hint in _hints(value.__class__):
-        held = getattr(value, name)
-        if not _fits(name, held, hint):
-            yield f"`{path}{name}` is {held!r:.40}"
-
-
-def _fits(name: str, value: object, hint: Any) -> bool:
-    origin = get_origin(hint)
+def _check(name: str, hint: Any) -> Check:
+    origin, inner = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
-        return any(_fits(name, value, one) for one in get_args(hint))
+        parts = [_check(name, one) for one in inner]
+        return lambda value: any(fits(value) for fits in parts)
     if origin is Literal:
-        return isinstance(value, str) and value in get_args(hint)
+        return lambda value: isinstance(value, str) and value in inner
     if origin is tuple:
-        inner = get_args(hint)
-        return isinstance(value, tuple) and all(_fits(name, one, inner[0]) for one in value)
-    if origin is not None:  # a mapping of whatever is JSON, or of counts
-        key, held = get_args(hint)
-        return isinstance(value, Mapping) and all(_fits("", k, key) and _fits(name, v, held) for k, v in value.items())
+        each = _check(name, inner[0])
+        return lambda value: isinstance(value, tuple) and all(map(each, value))
+    if origin is not None:  # a mapping, of whatever is JSON or of counts
+        keys, values = _check("", inner[0]), _check(name, inner[1])
+        return lambda value: isinstance(value, Mapping) and all(map(keys, value)) and all(map(values, value.values()))
     if isinstance(hint, NewType):
-        return _fits(name, value, hint.__supertype__)
+        return _check(name, hint.__supertype__)
     if is_dataclass(hint):
-        return isinstance(value, hint) and misfit(value) is None  # type: ignore[arg-type]
-    return _is_plain(name, value, hint)
+        return lambda value: isinstance(value, hint) and misfit(value) is None  # type: ignore[arg-type]
+    return _plain(name, hint)
 
 
-def _is_plain(name: str, value: object, hint: Any) -> bool:
+def _plain(name: str, hint: Any) -> Check:
     if hint is Any:
-        return _passes(check_json, value)
+        return lambda value: _passes(check_json, value)
     if hint is str:
-        return isinstance(value, str) and _passes(utf8_size, value)
+        return lambda value: isinstance(value, str) and _passes(utf8_size, value)
     if hint in (bool, datetime, NoneType):
-        return isinstance(value, hint)
-    if isinstance(value, bool) or not isinstance(value, int if hint is int else int | float):
+        return lambda value: isinstance(value, hint)
+    kinds = int if hint is int else (int, float)
+    within = _is_instant if name.endswith("_us") and name not in RANGES else _between(*RANGES.get(name, (0, COUNT_MAX)))
+    return lambda value: isinstance(value, kinds) and not isinstance(value, bool) and within(value)
+
+
+def _between(least: float, most: float) -> Callable[[float], bool]:
+    return lambda number: least <= number <= most  # which nothing that is no number is
+
+
+def _is_instant(number: float) -> bool:
+    try:
+        from_us(int(number))
+    except OverflowError:
         return False
-    return _in_range(name, value)
+    return True
 
 
-def _in_range(name: str, number: float) -> bool:
-    if name in RANGES:
-        least, most = RANGES[name]
-        return least <= number <= most
-    if name.endswith("_us"):
-        try:
-            from_us(int(number))
-        except OverflowError:
-            return False
-        return True
-    return math.isfinite(number) and 0 <= number <= COUNT_MAX
-
-
-def _passes(check: Any, value: object) -> bool:
+def _passes(check: Callable[[Any, str], object], value: object) -> bool:
     try:
         check(value, "it")
     except InvalidInput:

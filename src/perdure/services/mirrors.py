@@ -7,7 +7,7 @@ store joins the text, and what ended there leaves it. Everything else in the tex
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from perdure.domain.errors import Corrupt, LimitExceeded, Unavailable
@@ -76,7 +76,7 @@ class Mirrors:
         if self.files is None or not self.files.keeps(book):
             shown = self._shown(book)
             base = {one.id for one in shown} if was is None else set(_keys(book, was))
-            return self._take_over(book, by_hand(text, base, _name(book)))
+            return (*self._take_over(book, by_hand(text, base, _name(book))), *_strays(text))
         name = _name(book)
 
         def change(held: str) -> str:
@@ -176,3 +176,9 @@ def _name(book: Book) -> Callable[[str], str]:
 
 def _keys(book: Book, text: str) -> list[str]:
     return [lesson_id(book, line) for line in lessons_of(text)]
+
+
+def _strays(text: str) -> Iterator[Refused]:
+    """Lines that are kept nowhere where there is no file: they are no lessons, and no headings."""
+    rest = (line.strip() for line in without_lessons(text, lambda _: True).splitlines())
+    return (Refused(line, "does not begin with `- `, so it is no lesson") for line in rest if line and not line.startswith("#"))

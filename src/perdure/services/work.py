@@ -138,18 +138,21 @@ class Worker:
         except LeaseLost:
             self._counts["lost"] += 1
         except Exception as error:  # noqa: BLE001 - the job loop: whatever a handler raises is kept with the job
-            end = after_failure(
-                job,
-                in_words(error),
-                self.clock.now(),
-                self.clock.chance(),
-                retriable=not isinstance(error, HOPELESS),
-                wanted_s=error.retry_after_s if isinstance(error, Unavailable) else 0.0,
-            )
             try:
-                self._settle(job, end)
+                self._settle(job, self._after(job, error))
             except LeaseLost:
                 self._counts["lost"] += 1
+
+    def _after(self, job: Job, error: Exception) -> Settlement:
+        now, chance = self.clock.now(), self.clock.chance()
+        wanted_s = error.retry_after_s if isinstance(error, Unavailable) else 0.0
+        try:
+            return after_failure(
+                job, in_words(error), now, chance, retriable=not isinstance(error, HOPELESS), wanted_s=wanted_s
+            )
+        except InvalidInput:
+            # When it should come again cannot be read: it is parked, and must not keep the others waiting.
+            return after_failure(replace(job, repeat=None), in_words(error), now, chance, retriable=False)
 
     def _settle(self, job: Job, end: Settlement, effect: Effect | None = None) -> None:
         now = self.clock.now()

@@ -33,6 +33,8 @@ from perdure.interfaces.web.navigation import NAVIGATION
 TEMPLATES = Path(__file__).parent / "templates"
 NOTICE = "perdure_notice"
 """The cookie that carries what an action has to say over to the page that is shown next."""
+IN_LOCATION = "/?&=%#:;,+@!$'()*~-._"
+"""What stands for itself in a header that says where to go; anything else is encoded."""
 NOTICE_CHARS_MAX = 600
 NOTICE_S = 60
 OPERATIONS_LOOKED_AT = 20
@@ -88,7 +90,7 @@ def page(request: Request, template: str, status: int = 200, **values: Any) -> R
 def done(request: Request, to: str, text: str, *, undo: Operation | None = None, bad: bool = False) -> Response:
     """The answer to an action: go to `to`, where `text` is shown once, with a button that takes the action back."""
     body = {"text": text[:NOTICE_CHARS_MAX], "undo": None if undo is None else undo.seq, "bad": bad}
-    response = Response(status_code=303, headers={"Location": to, "Cache-Control": "no-store"})
+    response = Response(status_code=303, headers={"Location": quote(to, safe=IN_LOCATION), "Cache-Control": "no-store"})
     value = urlsafe_b64encode(json.dumps(body).encode()).decode()
     secure = request.url.scheme == "https"
     response.set_cookie(NOTICE, value, max_age=NOTICE_S, httponly=True, samesite="strict", secure=secure)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Response
@@ -22,6 +23,10 @@ Whose = Annotated[
     str | None, Query(min_length=1, max_length=400, pattern=PLAIN, description="The book of this agent, in place of a scope.")
 ]
 IfMatch = Annotated[str | None, Header(max_length=100, description="The `ETag` of the text that was edited.")]
+
+
+EDITING = threading.Lock()
+"""Of two who edit the same text of a book here, the second is told. Elsewhere, lines of both stay."""
 
 
 class NewLesson(Body):
@@ -122,14 +127,15 @@ def edit(memory: Writes, body: NewText, scope: Scope = None, agent_book: Whose =
     """Lines that are gone end their lessons, new ones become lessons. The answer is the book as it stands then, and which
     lines are no lessons, and why."""
     was = body.was
-    if if_match is not None and if_match.strip() != "*":
-        if was is not None:
-            raise InvalidInput("`was` stands beside `If-Match`, which says what the text was; give one of them")
-        was = memory.lessons.text(scope, agent=agent_book)
-        if if_match.strip().removeprefix("W/").strip('"') != _mark(was):
-            raise Conflict("the book was changed since it was read; read it again, then edit it")
-    refused = memory.lessons.edit(body.text, scope, agent=agent_book, was=was)
-    now = memory.lessons.text(scope, agent=agent_book)
+    if if_match is not None and if_match.strip() != "*" and was is not None:
+        raise InvalidInput("`was` stands beside `If-Match`, which says what the text was; give one of them")
+    with EDITING:
+        if if_match is not None and if_match.strip() != "*":
+            was = memory.lessons.text(scope, agent=agent_book)
+            if if_match.strip().removeprefix("W/").strip('"') != _mark(was):
+                raise Conflict("the book was changed since it was read; read it again, then edit it")
+        refused = memory.lessons.edit(body.text, scope, agent=agent_book, was=was)
+        now = memory.lessons.text(scope, agent=agent_book)
     return answer({"text": now, "refused": refused}, headers=etag(_mark(now)))
 
 

@@ -18,7 +18,7 @@ from perdure.interfaces.http.bodies import StrictRoute
 from perdure.interfaces.http.description import described
 from perdure.services.prompting import BUDGET_TOKENS
 
-# They take bodies, and so they are POST; `recall` and `prompt` change nothing.
+# They take bodies, and so they are POST. `recall` changes nothing; the others note what they told, which is not learned again.
 router = APIRouter(prefix="/v1/users/{user:id}", tags=["recall"], route_class=StrictRoute)
 TOKENS_MAX = 10_000_000
 Question = Annotated[str, Field(min_length=1, max_length=10_000, pattern=WORDS, description="In plain words.")]
@@ -81,6 +81,6 @@ def context(memory: Writes, body: Goal) -> Response:
 
 
 @router.post("/prompt", summary="Build a prompt", **described("buildPrompt", Prompt))
-def prompt(memory: Reads, body: Request) -> Response:
+def prompt(memory: Writes, body: Request) -> Response:
     """What the agent should be told of itself: soul, mood, memory (the lessons that hold here) and skill, then the time."""
     return answer(memory.prompt(body.request, budget_tokens=body.budget_tokens))
