@@ -9,10 +9,10 @@ JOBS ?= 2
 .PHONY: run demo demo-day test test-model check format bench docs clean
 
 run: $(VENV)/.server-installed  ## Make the environment and serve the page, the API and MCP on this machine.
-	@$(BIN)/perdure serve
+	@$(BIN)/perdure serve $(if $(PORT),--port $(PORT))
 
 demo: $(VENV)/.server-installed  ## The same with an invented life to look at, in a store of its own.
-	@$(BIN)/perdure serve --demo
+	@$(BIN)/perdure serve --demo $(if $(PORT),--port $(PORT))
 
 demo-day: $(VENV)/.installed  ## Walk through a day in the terminal, on a store that is thrown away.
 	@$(BIN)/perdure demo

@@ -259,8 +259,9 @@ def call_checked(tool: Tool, params: Any = None) -> Result:
     if not isinstance(given, Mapping):
         return failed(InvalidInput(f"`params` of {tool.name} is a `{type(given).__name__}`; pass an object"))
     schema = tool.schema()
-    # Models send null for what they leave out. In place of a yes or no it may mean either, so there it is refused.
-    spare = [name for name, spec in schema["properties"].items() if spec.get("type") != "boolean"]
+    # Models send null for what they leave out. In place of a yes or no it may mean either, and in place of how much to keep
+    # it would remove what the default says: there it is refused.
+    spare = [name for name, spec in schema["properties"].items() if spec.get("type") not in ("boolean", "number")]
     left_out = [name for name in given if given[name] is None and name in spare and name not in schema["required"]]
     given = {name: value for name, value in given.items() if name not in left_out}
     unknown = [one for one in given if one not in schema["properties"]]

@@ -57,6 +57,7 @@ class Vault:
 
     @classmethod
     def open(cls, root: Path) -> Vault:
+        _frontmatter()  # first: what cannot be written should leave nothing behind
         vault = cls(root)
         manifest = root / OWN / "manifest.json"
         if not manifest.is_file():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -69,8 +70,8 @@ def serve(ctx: typer.Context, options: ServeOptions) -> None:
         )  # fmt: skip
         with _logging(verbose=options.verbose), perdure.open(settings=settings, background=True) as engine:
             asks = options.require_key or not wanted.on_loopback or (engine.api_keys.any_made() and not options.open)
-            named = options.demo or ctx.obj.url is not None
-            said = _said(at.url, user or "ana", _store_words(settings.url) if named else [], asks=asks)
+            said = _said(at.url, user or "ana", _store_words(settings.url), asks=asks)
+            said["store"] = engine.health().store.location
             app = server.build(engine, wanted)
             server.run(app, at, lambda: out.value(said, _lines(said)))
     finally:
@@ -131,8 +132,16 @@ def _logging(*, verbose: bool) -> Iterator[None]:
 
 def _store_words(url: str) -> list[str]:
     """How another process is told of the same store. The URL of a server may hold a password: that is left to the settings."""
-    start, scheme, file = url.partition("sqlite:///")
+    # Always: whoever starts a process for an agent hands on little of its environment, which may name another store.
+    start, scheme, file = (url or f"sqlite:///{settings_module.default_store_path()}").partition("sqlite:///")
     return ["--url", scheme + str(Path(file).resolve())] if not start and scheme and file else []
+
+
+def _program() -> str:
+    """What starts this program elsewhere: its name, if that finds it, or else where it lies."""
+    here = Path(sys.argv[0]).resolve()
+    found = shutil.which("perdure")
+    return "perdure" if (found is None and not here.is_file()) or (found and Path(found).resolve() == here) else str(here)
 
 
 def _said(url: str, user: str, store: list[str], *, asks: bool) -> dict[str, Any]:
@@ -149,7 +158,7 @@ def _said(url: str, user: str, store: list[str], *, asks: bool) -> dict[str, Any
         "pid": os.getpid(),
         "asks_for_key": asks,
         "connect": {
-            "stdio": {"mcpServers": {"perdure": {"command": "perdure", "args": ["mcp", "--user", user, *store]}}},
+            "stdio": {"mcpServers": {"perdure": {"command": _program(), "args": ["mcp", "--user", user, *store]}}},
             "http": {"mcpServers": {"perdure": by_url}},
         },
     }
@@ -164,6 +173,7 @@ def _lines(said: dict[str, Any]) -> list[str]:
         f"page:    {said['page']}",
         f"API:     {said['api']}  described at {said['openapi']}",
         f"MCP:     {said['mcp']}",
+        f"store:   {safe(said['store'])}",
         f"let in:  {access}",
         "",
         "Connect an agent over HTTP:",

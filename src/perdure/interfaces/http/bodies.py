@@ -23,7 +23,7 @@ class Asked(Request):
     async def json(self) -> Any:
         body = await self.body()
         try:
-            return _read(body.decode())
+            return strictly_read(body.decode())
         except UnicodeDecodeError as error:
             raise HTTPException(400, f"the body is not UTF-8 at byte {error.start}; send JSON as UTF-8") from None
         except RecursionError:
@@ -70,7 +70,8 @@ class _Refused(ValueError):
     pass
 
 
-def _read(text: str) -> Any:
+def strictly_read(text: str) -> Any:
+    """JSON in which no field stands twice, and no number is none; a `ValueError` otherwise."""
     return _DECODER.decode(text)
 
 

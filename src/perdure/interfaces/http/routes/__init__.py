@@ -29,8 +29,8 @@ from perdure.interfaces.http.routes import (
 )
 
 ROUTERS = (
-    messages.router, recall.router, messages.writes, sessions.router, memories.router, entities.router, todos.router,
-    instructions.router, lessons.router, state.router, state.writes, series.router, series.writes, series_asking.router,
-    oversight.router, oversight.writes, history.router, history.writes, portability.router, transcripts.router, tools.router,
-    agents.router, store.router, store.writes, keys.router, system.router,
+    messages.appends, messages.router, recall.router, messages.writes, sessions.router, memories.router, entities.router,
+    todos.router, instructions.router, lessons.router, state.router, state.writes, series.router, series.writes,
+    series_asking.router, oversight.router, oversight.writes, history.router, history.writes, portability.router,
+    transcripts.router, tools.router, agents.router, store.router, store.writes, keys.router, system.router,
 )  # fmt: skip

@@ -134,8 +134,14 @@ def correct(
     outcome = memory.remember(content.strip(), held.memory.type, **_as_said(held, old, value.strip()))  # type: ignore[arg-type]
     if outcome.statement is None:
         raise InvalidInput(f"it was not kept: {outcome.reason or outcome.verdict}")
+    where = Here(request)("memories", outcome.statement.memory)
+    if outcome.statement.id != old.id and any(one.id == old.id for one in memory.memories.get(key).statements):
+        # Words that are no value of an attribute do not push one another out: what was said before is ended by name.
+        ended = {**_as_said(held, old, old.value or ""), "corrects": False, "ended": True}
+        memory.remember(old.content, held.memory.type, **ended)  # type: ignore[arg-type]
+        return done(request, where, "It is corrected. The old words are in its history; the journal takes either step back.")
     undo = undoable(memory, "statement", outcome.statement.id)
-    return done(request, Here(request)("memories", outcome.statement.memory), "It is corrected.", undo=undo)
+    return done(request, where, "It is corrected.", undo=undo)
 
 
 @router.post("/u/{user:id}/memories/{key:id}/{action}")
