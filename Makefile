@@ -70,8 +70,11 @@ $(VENV)/.server-installed: $(VENV)/.made pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[server]'
 	@touch $@ $(VENV)/.installed
 
-$(VENV)/.test-installed: $(VENV)/.made pyproject.toml constraints.txt
+# Browser and suites here, once, and not by the tests: several processes of them would fetch the same at the same time.
+$(VENV)/.test-installed: $(VENV)/.made pyproject.toml constraints.txt tools/browser.py tools/mcp_suites.py
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[test]'
+	$(BIN)/python tools/browser.py
+	$(BIN)/python tools/mcp_suites.py
 	@touch $@ $(VENV)/.installed $(VENV)/.server-installed
 
 $(VENV)/.model-installed: $(VENV)/.made pyproject.toml constraints.txt
