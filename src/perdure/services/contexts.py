@@ -41,6 +41,7 @@ from perdure.services.context_reading import (
 )
 from perdure.services.folding import Folding
 from perdure.services.ingest import Ingest
+from perdure.services.once import note_erasure
 from perdure.services.sessions import Sessions
 
 KEYS = f"{RESERVED}context:"
@@ -89,6 +90,7 @@ class StoredContexts:
         now = self.clock.now()
 
         def work(tx: Tx) -> bool:
+            note_erasure(tx, now)
             held = held_of(tx, place)
             for key in removed_keys(tx, place, now):
                 tx.state.remove(key)

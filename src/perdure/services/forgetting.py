@@ -107,6 +107,7 @@ class Forgetting:
         by = Attribution("user", self.clock.now(), "forget")
 
         def work(tx: Tx) -> tuple[Forgotten, list[Place], Strike]:
+            note_erasure(tx, by.at)
             # Sessions before the journal and records, as everywhere: any of them may turn out to tell of it.
             held = tx.list_sessions(None, limit=ROWS_MAX)
             lock_sessions(tx, ((one.address.agent, one.address.channel, one.number) for one in held))
@@ -151,7 +152,6 @@ def _carry_out(tx: Tx, choice: Choice, by: Attribution, zone: str) -> tuple[Forg
         tx.records.remove_echoes()
     # Packs are copies of what was indexed before.
     tx.index.remove_packs()
-    note_erasure(tx, by.at)
     for address, number in touched:
         tx.enqueue(session_job(TALLY, address, number, by.at), now=by.at, queue_max=JOBS_MAX)
     redacted = {table: len(found) for table, found in changed.items()}

@@ -84,7 +84,10 @@ class Once:
 
 
 def note_erasure(tx: Tx, now: datetime) -> None:
-    """Part of every transaction that forgets: whatever was answered before must not be answered again."""
+    """Begins every transaction that forgets: whatever was answered before must not be answered again.
+
+    First of all, because all of these write the same row: whoever comes second must wait before it holds anything.
+    """
     number = _erasures(tx) + 1
     tx.state.put(Revision(ERASURES, number, "1", now, request=f"erasure {number}"), keep=1)
 

@@ -107,6 +107,7 @@ class Sessions:
     def delete_in(self, tx: Tx, address: Address, session: str, now: datetime) -> int:
         """`delete` as part of a transaction."""
         by = Attribution("user", now, f"session {session!r:.80} deleted")
+        note_erasure(tx, now)
         # Sessions are locked before the journal and the counters, and all of them in one order, as everywhere.
         spines = tx.conversation.list_digests(SPINE_ADDRESS, SPINE_SESSION, "spine", limit=JOBS_MAX)
         newest = tx.list_sessions(address, limit=1)
@@ -122,7 +123,6 @@ class Sessions:
         leave_lessons(tx, told_of, by)
         self._renew_spine(tx, void, by)
         tx.conversation.forget_said(address)
-        note_erasure(tx, now)
         if self.transcripts:
             # The job finds that the session is gone, and removes what it had written.
             tx.enqueue(session_job(TRANSCRIPT, address, held.number, now), now=now, queue_max=JOBS_MAX)

@@ -70,7 +70,9 @@ def serve(ctx: typer.Context, options: ServeOptions) -> None:
         )  # fmt: skip
         with _logging(verbose=options.verbose), perdure.open(settings=settings, background=True) as engine:
             asks = options.require_key or not wanted.on_loopback or (engine.api_keys.any_made() and not options.open)
-            said = _said(at.url, user or "ana", _store_words(settings.url), asks=asks)
+            # The one whom the page shows first.
+            whom = user or next(iter(engine.users(limit=1)), "me")
+            said = _said(at.url, whom, _store_words(settings.url), asks=asks)
             said["store"] = engine.health().store.location
             app = server.build(engine, wanted)
             server.run(app, at, lambda: out.value(said, _lines(said)))

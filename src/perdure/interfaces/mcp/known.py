@@ -94,7 +94,7 @@ OFFERS = (
             "content": text("The fact, e.g. Lives in Austin."),
             "type": one_of(MEMORY_TYPES, "Default PROFILE: about the user."),
             "entities": texts("Who or what, main one first: person:, place:, org: or project: and the name. Default none."),
-            "attribute": text("What it tells, e.g. lives_in, works_at. Default none."),
+            "attribute": text("For what can change, e.g. lives_in: a new value then replaces the old. Default none."),
             "value": text("The attribute's value, e.g. Austin. Default none."),
             "valid_from": text("Since when, ISO 8601 with zone. Default now."),
             "ended": flag("It is so no longer. Default false."),

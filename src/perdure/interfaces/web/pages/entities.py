@@ -123,7 +123,7 @@ def _told(suggestions: Sequence[Suggestion], known: Sequence[Recalled]) -> list[
     found: list[dict[str, object]] = []
     for one in suggestions:
         if one.what == "merge":
-            found.append({"suggestion": one, "names": one.subjects, "texts": ()})
+            found.append({"suggestion": one, "names": sorted(one.subjects, key=len), "texts": ()})
         else:
             found.append({"suggestion": one, "names": (), "texts": [texts[ref] for ref in one.subjects if ref in texts]})
     return found

@@ -131,6 +131,10 @@ def correct(
     old = next((one for one in held.statements if one.id == statement), None)
     if old is None:
         raise InvalidInput("the statement is no longer current; load the page again")
+    if old.attribute is not None and content.strip() != old.content and (value.strip() or old.value) == old.value:
+        # Saved as it is, it would count as the old words said once more.
+        named = old.attribute.replace("_", " ")
+        raise InvalidInput(f"the words are changed, but `{named}` still is {old.value!r:.80}; change that, too")
     outcome = memory.remember(content.strip(), held.memory.type, **_as_said(held, old, value.strip()))  # type: ignore[arg-type]
     if outcome.statement is None:
         raise InvalidInput(f"it was not kept: {outcome.reason or outcome.verdict}")
