@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
 import io
 import json
 from collections.abc import Callable, Iterator
@@ -16,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import perdure
+from forged_exports import exported, parsed, sealed
 from perdure import Conflict, InvalidInput, LimitExceeded, Limits, NotFound, ToolCall
 from perdure.domain.jobs import Claim
 from perdure.engine.upkeep import TALLY
@@ -23,7 +23,6 @@ from perdure.ports.index import INDEX_JOB
 from perdure.services.once import Once
 from perdure.services.portable import PORTABLE
 
-Lines = list[dict[str, Any]]
 METADATA = {"x": [1, "ü", 1.5, {"y": None}]}
 
 
@@ -54,26 +53,6 @@ def fill(engine: perdure.Engine, user: str = "ana") -> perdure.Memory:
     engine.process()
     memory.append("user", "I work at Acme.", session="other")  # of which nothing is learned yet
     return memory
-
-
-def exported(memory: perdure.Memory) -> bytes:
-    file = io.BytesIO()
-    memory.export(file)
-    return file.getvalue()
-
-
-def parsed(data: bytes) -> Lines:
-    return [json.loads(line) for line in data.splitlines()]
-
-
-def sealed(lines: Lines) -> io.BytesIO:
-    """Lines of one part with an end that fits them, as somebody could make it who knows how."""
-    rows = [line for line in lines if "table" in line]
-    body = b"".join(json.dumps(line).encode() + b"\n" for line in [lines[0], *rows])
-    counts: dict[str, int] = {}
-    for row in rows:
-        counts[row["table"]] = counts.get(row["table"], 0) + 1
-    return io.BytesIO(body + json.dumps({"rows": counts, "sha256": hashlib.sha256(body).hexdigest()}).encode() + b"\n")
 
 
 def everything(engine: perdure.Engine) -> dict[str, list[Any]]:

@@ -17,11 +17,11 @@ from typing import Any
 import pytest
 
 import perdure
+from forged_exports import Lines, exported, parsed, sealed
 from perdure import Conflict, InvalidInput, LimitExceeded, Limits, PerdureError, ToolCall
 from perdure.domain.models import Usage
 from perdure.domain.text import compact_json
 
-Lines = list[dict[str, Any]]
 DROP = object()
 LONG = "long " * 2_000
 VALUES: tuple[object, ...] = (DROP, None, -1, 0, 2**62, 10**17, "x", "", [], {}, [1], {"x": 1}, 1.5, True, LONG, "\ud800")
@@ -59,26 +59,6 @@ def fill(engine: perdure.Engine, user: str = "ana") -> perdure.Memory:
     engine._store.write(memory.scope.owner, lambda tx: tx.oversight.add_usage(Usage("chat", "ok", 1, 2, 3, 4.0, now)))
     memory.append("user", "I work at Acme.", session="other")  # of which nothing is learned yet
     return memory
-
-
-def exported(memory: perdure.Memory) -> bytes:
-    file = io.BytesIO()
-    memory.export(file)
-    return file.getvalue()
-
-
-def parsed(data: bytes) -> Lines:
-    return [json.loads(line) for line in data.splitlines()]
-
-
-def sealed(lines: Lines) -> io.BytesIO:
-    """Lines of one part with an end that fits them, as somebody could make it who knows how."""
-    rows = [line for line in lines if "table" in line]
-    body = b"".join(json.dumps(line).encode() + b"\n" for line in [lines[0], *rows])
-    counts: dict[str, int] = {}
-    for row in rows:
-        counts[row["table"]] = counts.get(row["table"], 0) + 1
-    return io.BytesIO(body + json.dumps({"rows": counts, "sha256": hashlib.sha256(body).hexdigest()}).encode() + b"\n")
 
 
 @pytest.fixture(scope="module")

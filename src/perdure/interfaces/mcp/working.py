@@ -17,7 +17,7 @@ from perdure.interfaces.mcp.callers import Caller
 from perdure.interfaces.mcp.offers import ITEMS, Offer, fenced, flag, moments, number, one_of, shape, span, text
 from perdure.services.sessions import SessionLine
 
-TODO = shape(id="string", content="string", state="string")
+A_TODO = shape(id="string", content="string", state="string")
 
 
 def add_todo(caller: Caller, content: str, **more: Any) -> Todo:
@@ -42,7 +42,7 @@ TODOS = (
             "due_at": text("By when, ISO 8601 with zone. Default none."),
             "recurrence": text("A cron line, for a habit. Default none."),
         },
-        TODO, add_todo, fenced("todo", "A todo", lambda one: [lines.todo(one)]), idempotent=True,
+        A_TODO, add_todo, fenced("todo", "A todo", lambda one: [lines.todo(one)]), idempotent=True,
     ),
     Offer(
         "listTodos", "List todos", "read",
@@ -59,7 +59,7 @@ TODOS = (
         "completeTodo", "Complete a todo", "write",
         "Note that a todo is done; a habit waits for its next time.",
         {"todo": text("Its id, as listTodos shows it.")},
-        TODO, complete_todo, fenced("todo", "A todo", lambda one: [lines.todo(one)]),
+        A_TODO, complete_todo, fenced("todo", "A todo", lambda one: [lines.todo(one)]),
     ),
 )  # fmt: skip
 
