@@ -5,6 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Two test processes: more do not help on a small machine. Override with: make test JOBS=8
 JOBS ?= 2
+CODE := src tests bench proof examples tools conftest.py
 
 .PHONY: run demo demo-day test test-model check format bench docs clean
 
@@ -29,13 +30,13 @@ check: $(VENV)/.test-installed lint  ## The fast lane: format, lint, types, laye
 
 .PHONY: lint
 lint: $(VENV)/.test-installed
-	$(BIN)/ruff format --check src tests bench examples tools conftest.py
-	$(BIN)/ruff check src tests bench examples tools conftest.py
+	$(BIN)/ruff format --check $(CODE)
+	$(BIN)/ruff check $(CODE)
 	$(BIN)/mypy
 
 format: $(VENV)/.test-installed
-	$(BIN)/ruff format src tests bench examples tools conftest.py
-	$(BIN)/ruff check --fix src tests bench examples tools conftest.py
+	$(BIN)/ruff format $(CODE)
+	$(BIN)/ruff check --fix $(CODE)
 
 bench: $(VENV)/.bench-installed  ## Measure speed beside the peers and the limit of the disk, and how well things are learned.
 	$(BIN)/python bench/append.py

@@ -1,0 +1,1 @@
+"""One module per promise, `pNN_name.py`, each with one `PROMISE`."""

@@ -1,0 +1,38 @@
+"""A quick round of every promise of `proof/`; `make proof` runs the full ones."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+sys.path.append(str(ROOT))
+from proof.catalogue import all_promises  # noqa: E402
+
+ROUND_S = 280
+
+PROMISES = [
+    pytest.param(promise, id=promise.id, marks=[pytest.mark.slow, *([pytest.mark.postgres] if promise.needs_postgres else [])])
+    for promise in all_promises().values()
+]
+
+
+@pytest.mark.parametrize("promise", PROMISES)
+def test_a_quick_round_finds_the_promise_kept_and_its_fault_met(promise, tmp_path):
+    ended = subprocess.run(
+        [sys.executable, "-m", "proof", "run", promise.id, "--quick", "--json", "--report", str(tmp_path)],
+        cwd=ROOT,
+        env={**os.environ},
+        capture_output=True,
+        text=True,
+        timeout=ROUND_S,
+        check=False,
+    )
+    assert (tmp_path / "report.json").exists(), ended.stderr[-4_000:]
+    [outcome] = json.loads((tmp_path / "report.json").read_text())["outcomes"]
+    assert outcome["verdict"] == "kept", (tmp_path / "report.md").read_text()
