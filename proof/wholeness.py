@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import perdure
-
 from proof.harness import Round
 
 
