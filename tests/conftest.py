@@ -8,6 +8,7 @@ def test_something(backend):
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -33,6 +34,8 @@ IN_WORKER = "postgres_root"
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # Run in the background, tests inherit that Ctrl-C is to be ignored, and so would every program that they press it on.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     workerinput = getattr(config, "workerinput", None)
     config.stash[SERVER_ROOT] = pg.new_root() if workerinput is None else Path(workerinput[IN_WORKER])
 

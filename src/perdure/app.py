@@ -19,6 +19,7 @@ from perdure.domain.portable import ExportReport, ImportReport
 from perdure.domain.recall import parse_blend
 from perdure.domain.reports import BackupReport, DoctorReport, Health, ProcessReport, PurgeReport, StoreFile, VerifyReport
 from perdure.domain.scope import DEFAULT, RESERVED, Owner, Scope
+from perdure.domain.text import check_path
 from perdure.engine.extractive import ExtractiveSummariser
 from perdure.engine.upkeep import CURATE, EXTRACT, LESSONS, SWEEP, TALLY, TRANSCRIPT
 from perdure.handles.agents import AgentHandle
@@ -48,7 +49,7 @@ from perdure.parts import (
 from perdure.ports.clock import Clock
 from perdure.ports.contexts import ContextStore
 from perdure.ports.index import INDEX_JOB
-from perdure.ports.store import Progress, Store
+from perdure.ports.store import Progress, Store, check_progress
 from perdure.ports.summarise import Summariser
 from perdure.services.agents import Agents
 from perdure.services.aggregates import Aggregates
@@ -127,9 +128,7 @@ def open(  # noqa: A001 - `perdure.open` reads as what it is, and nothing in thi
     settings name; without that, by rules.
     Meaning is compared by `embedder`, else by the one that the settings name; `reranker` has a last look at what was found.
     """
-    chosen = settings if settings is not None else load(url=url)
-    if settings is not None and url is not None:
-        raise InvalidInput("`url` and `settings` are both given; put the URL into the settings")
+    chosen = _chosen(settings, url)
     if clock is None:
         from perdure.adapters.system import SystemClock
 
@@ -152,15 +151,27 @@ def restore(
 
     All or nothing. A store that holds data is a `Conflict` unless `replace=True`.
     """
-    if settings is not None and url is not None:
-        raise InvalidInput("`url` and `settings` are both given; put the URL into the settings")
+    chosen = _chosen(settings, url)
+    check_progress(progress)
     # First the file: a wrong name must not leave a new, empty store behind.
-    check_file(Path(path))
-    store = open_store(settings if settings is not None else load(url=url))
+    file = check_path(path, "path")
+    check_file(file)
+    store = open_store(chosen)
     try:
-        return restore_file(store, Path(path), replace=replace, progress=progress)
+        return restore_file(store, file, replace=replace, progress=progress)
     finally:
         store.close()
+
+
+def _chosen(settings: Settings | None, url: str | None) -> Settings:
+    """The settings that are meant, from either."""
+    if settings is None:
+        return load(url=url)
+    if url is not None:
+        raise InvalidInput("`url` and `settings` are both given; put the URL into the settings")
+    if not isinstance(settings, Settings):
+        raise InvalidInput(f"`settings` is a `{type(settings).__name__}`; pass `perdure.Settings`")
+    return settings
 
 
 class Engine:
@@ -305,11 +316,11 @@ class Engine:
 
     def verify(self, progress: Progress | None = None) -> VerifyReport:
         """Check every invariant, on one consistent snapshot; nothing is changed."""
-        return verify(self._store, progress)
+        return verify(self._store, check_progress(progress))
 
     def backup(self, path: str | os.PathLike[str], *, replace: bool = False, progress: Progress | None = None) -> BackupReport:
         """Write everything to one file, as of one moment, while writers go on."""
-        return backup(self._store, Path(path), replace=replace, progress=progress)
+        return backup(self._store, check_path(path, "path"), replace=replace, progress=progress)
 
     def export(self, to: Target, *, replace: bool = False, progress: Progress | None = None) -> ExportReport:
         """Write every row of each user of the space to one file, as of one moment, and what they share; see `Memory.export`."""
@@ -395,7 +406,7 @@ def _portable(
     """What takes data out and in."""
     return PortableServices(
         Exporting(store),
-        Importing(store, settings.limits, scratch_store),
+        Importing(store, settings.limits, partial(scratch_store, key=settings.encryption_key)),
         ForeignImporting(store, clock, settings.limits),
         VaultExporting(store),
         VaultImporting(known, *books),

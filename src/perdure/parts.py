@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from perdure.domain.errors import InvalidInput
 from perdure.domain.knowledge import Extraction, ExtractionRequest
-from perdure.domain.text import utf8_size
+from perdure.domain.text import brief, utf8_size
 from perdure.engine.tokens import estimate_tokens
 from perdure.ports.chat import ChatModel
 from perdure.ports.clock import Clock
@@ -95,6 +95,8 @@ def target(url: str) -> Target:
 def open_store(settings: Settings) -> Store:
     """The store that the settings name, opened."""
     asked = target(settings.url)
+    if settings.encryption_key and asked.kind != "sqlite":
+        raise InvalidInput("`encryption_key` encrypts SQLite files only; leave it out, or encrypt the server's disk")
     if asked.kind == "memory":
         from perdure.adapters.memory.store import MemoryStore
 
@@ -102,7 +104,9 @@ def open_store(settings: Settings) -> Store:
     if asked.kind == "sqlite":
         from perdure.adapters.sqlite.store import SqliteStore
 
-        return SqliteStore(asked.path, synchronous=settings.durability.upper(), busy_s=settings.deadline_s)
+        return SqliteStore(
+            asked.path, synchronous=settings.durability.upper(), busy_s=settings.deadline_s, key=settings.encryption_key
+        )
     try:
         from perdure.adapters.postgres.store import PostgresStore
     except ImportError as error:
@@ -115,11 +119,11 @@ def open_store(settings: Settings) -> Store:
     )
 
 
-def scratch_store(folder: Path) -> Store:
-    """A store that is thrown away with its folder: what is imported is looked at there first."""
+def scratch_store(folder: Path, key: str = "") -> Store:
+    """A store that is thrown away with its folder: what is imported is looked at there first. Encrypted as the real one is."""
     from perdure.adapters.sqlite.store import SqliteStore
 
-    return SqliteStore(folder / "scratch.db", synchronous="NORMAL")
+    return SqliteStore(folder / "scratch.db", synchronous="NORMAL", key=key)
 
 
 def check_summariser(summariser: object) -> None:
@@ -205,7 +209,7 @@ def model_of(settings: Settings) -> ChatModel | None:
 
     window = given.get("num_ctx", str(NUM_CTX))
     if not (window.isascii() and window.isdigit()):
-        raise InvalidInput(f"`num_ctx` = {window!r:.40} in the setting `model` must be a whole number")
+        raise InvalidInput(f"`num_ctx` = {brief(window)} in the setting `model` must be a whole number")
     server = ModelServer(address, name, settings.model_key, int(window[:12]))
     return openai_model(server) if protocol == "openai" else ollama_model(server)
 

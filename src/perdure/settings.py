@@ -18,6 +18,7 @@ from perdure.domain.layers import DEFAULT_PROFILE, Layers, check_profile
 from perdure.domain.limits import Limits
 from perdure.domain.oversight import SAVE_MODES, SaveMode
 from perdure.domain.recall import parse_blend
+from perdure.domain.text import brief, utf8_size
 
 PREFIX = "PERDURE_"
 OTHERS = ("config", "bench_data", "rebuild_embedder")
@@ -28,7 +29,7 @@ CHOICES = {
     "lessons_scope": ("", "global", "agent", "user", "channel"),
     "save_results": SAVE_MODES,
 }
-SECRETS = ("embedder_key", "model_key")
+SECRETS = ("embedder_key", "encryption_key", "model_key")
 """Keys whose values are shown nowhere."""
 
 
@@ -44,6 +45,8 @@ class Settings:
     """The user the command line acts for when `--user` is not given."""
     durability: str = "full"
     """SQLite: `full` syncs every write; `normal` is faster, but a power cut may take the last writes with it."""
+    encryption_key: str = field(default="", repr=False)
+    """SQLite: the passphrase that encrypts the file (extra `encryption`). It is shown nowhere. Empty: no encryption."""
     deadline_s: float = 30.0
     """How long one call may wait for the store before it is `Unavailable`."""
     session_idle_s: float = 1800.0
@@ -90,28 +93,42 @@ class Settings:
     """What one call may carry and what may wait: each is a key of its own."""
 
     def __post_init__(self) -> None:
+        _check_kinds(self)
         for name, choices in CHOICES.items():
             if getattr(self, name) not in choices:
                 shown = ", ".join(choice or "empty" for choice in choices)
-                raise InvalidInput(f"setting `{name}` = {getattr(self, name)!r:.40} is unknown; use one of {shown}")
+                raise InvalidInput(f"setting `{name}` = {brief(getattr(self, name))} is unknown; use one of {shown}")
         check_profile(self.profile)
         for name in ("deadline_s", "session_idle_s", "session_resume_s"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 10**9:
-                raise InvalidInput(f"setting `{name}` = {value} must be more than 0 seconds")
+                raise InvalidInput(f"setting `{name}` = {brief(value)} must be more than 0 seconds")
         _check_zone(self.zone)
         parse_blend(self.recall_blend)
         if self.transcript_messages_min < 0:
-            raise InvalidInput(f"setting `transcript_messages_min` = {self.transcript_messages_min} must be 0 or more")
+            raise InvalidInput(f"setting `transcript_messages_min` = {brief(self.transcript_messages_min)} must be 0 or more")
         if self.series_max_entries < 0:
-            raise InvalidInput(f"setting `series_max_entries` = {self.series_max_entries} must be 0 (no bound) or more")
+            raise InvalidInput(f"setting `series_max_entries` = {brief(self.series_max_entries)} must be 0 (no bound) or more")
         if self.postgres_pool_max < 1:
-            raise InvalidInput(f"setting `postgres_pool_max` = {self.postgres_pool_max} must be at least 1")
+            raise InvalidInput(f"setting `postgres_pool_max` = {brief(self.postgres_pool_max)} must be at least 1")
         # PostgreSQL cuts names at 63 bytes; verification needs a few of them for a schema to compare with.
         if not self.postgres_schema.isidentifier() or len(self.postgres_schema.encode()) > 57:
             raise InvalidInput(
-                f"setting `postgres_schema` = {self.postgres_schema!r:.60} must be an identifier of at most 57 bytes"
+                f"setting `postgres_schema` = {brief(self.postgres_schema, 60)} must be an identifier of at most 57 bytes"
             )
+
+
+def _check_kinds(settings: Settings) -> None:
+    """Each value is of the kind its default is."""
+    for one in fields(Settings):
+        value = getattr(settings, one.name)
+        if one.name in GROUPS:
+            if not isinstance(value, GROUPS[one.name]):
+                raise InvalidInput(f"setting `{one.name}` must be `perdure.{GROUPS[one.name].__name__}`, not {brief(value)}")
+        elif isinstance(one.default, str):
+            utf8_size(value, f"setting `{one.name}`")
+        elif isinstance(one.default, int) and (isinstance(value, bool) or not isinstance(value, int)):
+            raise InvalidInput(f"setting `{one.name}` = {brief(value)} must be a whole number")
 
 
 def _check_zone(zone: str) -> None:
@@ -120,7 +137,7 @@ def _check_zone(zone: str) -> None:
     try:
         ZoneInfo(zone)
     except (KeyError, ValueError, OSError):
-        raise InvalidInput(f"setting `zone` = {zone!r:.60} is no time zone; use a name such as Europe/Berlin") from None
+        raise InvalidInput(f"setting `zone` = {brief(zone, 60)} is no time zone; use a name such as Europe/Berlin") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +184,7 @@ GROUPS = {"layers": Layers, "limits": Limits}
 """Keys that stand beside the others but are handed on together."""
 PYTHON_ONLY = frozenset(
     {"metadata_bytes_max", "batch_messages_max", "entry_bytes_max", "batch_entries_max", "import_bytes_max"}
-    | {"window_messages", "rolling_turns", "spine_turns"}
+    | {"window_messages", "rolling_turns", "spine_turns", "rolling_chars_max"}
 )
 """Fields of the groups that hosts set in Python if ever: whoever needs another value has code of their own anyway."""
 
@@ -239,4 +256,4 @@ def _cast(value: Any, default: object, where: str) -> object:
             return type(default)(value)
     except (ValueError, OverflowError):
         pass
-    raise InvalidInput(f"{where} = {value!r:.60} cannot be read as {type(default).__name__}; correct it")
+    raise InvalidInput(f"{where} = {brief(value, 60)} cannot be read as {type(default).__name__}; correct it")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from perdure.adapters.postgres.store import PostgresStore
 from perdure.adapters.sqlite.store import SqliteStore
 from perdure.ports.store import Store
 from perdure.testing import FailingStore, StoreContract
+
+KEY = "a horse that is correct"
 
 
 class TestMemoryStore(StoreContract):
@@ -26,6 +29,23 @@ class TestSqliteStore(StoreContract):
     @pytest.fixture
     def store(self, tmp_path: Path) -> Iterator[Store]:
         store = SqliteStore(tmp_path / "perdure.db")
+        yield store
+        store.close()
+
+
+class TestEncryptedSqliteStore(StoreContract):
+    """SQLCipher's driver is another one, behind the same few calls."""
+
+    @pytest.fixture(scope="class")
+    def empty(self, tmp_path_factory: pytest.TempPathFactory) -> Path:
+        """Deriving a key takes a while by intention; the copies of one file share it."""
+        path = tmp_path_factory.mktemp("encrypted") / "perdure.db"
+        SqliteStore(path, key=KEY).close()
+        return path
+
+    @pytest.fixture
+    def store(self, empty: Path, tmp_path: Path) -> Iterator[Store]:
+        store = SqliteStore(shutil.copy(empty, tmp_path), key=KEY)
         yield store
         store.close()
 

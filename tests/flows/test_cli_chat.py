@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import select
 import signal
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from perdure.testing import FAULTS, ScriptedModelServer, StoppedClock
 from perdure.testing.model_server import POISON, answer
 
 SCRIPT = Path(sys.executable).with_name("perdure")
+TERMINAL_S = 60
 NO_MODEL = "no model is set, so an echo answers"
 
 
@@ -232,9 +234,10 @@ def test_ctrl_c_ends_the_chat_and_what_was_said_is_kept(tmp_path: Path) -> None:
     )
     os.close(far)
     try:
-        _until(near, b"you> ")
+        shown = _until(near, b"you> ")
         os.write(near, b"I moved to Austin\n")
-        _until(near, b"echo> You said: I moved to Austin")
+        shown = _until(near, b"echo> You said: I moved to Austin", shown)
+        _until(near, b"you> ", shown)
         chat.send_signal(signal.SIGINT)
         _until(near, b"what was said is kept")
         assert chat.wait(timeout=60) == 0
@@ -246,8 +249,9 @@ def test_ctrl_c_ends_the_chat_and_what_was_said_is_kept(tmp_path: Path) -> None:
         assert [one.role for one in engine.memory("ana").messages()] == ["user", "assistant"]
 
 
-def _until(terminal: int, words: bytes) -> None:
-    """Read what is shown until it has these words; the test's own timeout bounds the wait."""
-    shown = b""
+def _until(terminal: int, words: bytes, shown: bytes = b"") -> bytes:
+    """Read what is shown until it has these words; what came after them."""
     while words not in shown:
+        assert select.select([terminal], [], [], TERMINAL_S)[0], f"{words!r} was not shown, but {shown!r}"
         shown += os.read(terminal, 4_096)
+    return shown.split(words, 1)[1]

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 import apsw
 
+from perdure.adapters.sqlite.ciphered import Cipher
 from perdure.domain.errors import Conflict, Corrupt, InvalidInput, LimitExceeded, PerdureError, Unavailable, Unsupported
 
 # "PERD": marks the file as ours, so that another program's database is never written to.
@@ -97,13 +98,14 @@ class Patience:
         return True
 
 
-def connect(path: str, *, synchronous: str, patience: Callable[[int], bool]) -> apsw.Connection:
+def connect(path: str, *, synchronous: str, patience: Callable[[int], bool], cipher: Cipher | None = None) -> apsw.Connection:
     """A connection with every setting the store relies on."""
-    connection = apsw.Connection(path, statementcachesize=128)
+    connection = apsw.Connection(path, statementcachesize=128) if cipher is None else cipher.open()
     connection.set_busy_handler(patience)
     # With STAT4, which apsw's SQLite has, binding a value may compile the statement anew to see whether another plan suits
     # that value better: 28 µs instead of 1.6 µs per look-up. Our plans must not depend on values.
-    connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
+    if cipher is None:
+        connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
     # WAL is a property of the file; asking for it again costs nothing.
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute(f"PRAGMA synchronous = {synchronous}")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import apsw
 
 from perdure.adapters.sqlfiles import Applied, Migration, pending
+from perdure.adapters.sqlite.ciphered import Cipher, refuse_mismatch
 from perdure.adapters.sqlite.connections import APPLICATION_ID
 from perdure.domain.errors import InvalidInput
 
@@ -83,20 +85,35 @@ def _has_table(connection: apsw.Connection, name: str) -> bool:
     return found.fetchone() is not None
 
 
-def refuse_foreign(path: str, busy_s: float) -> None:
-    """Refuse a file that another program made, before anything is changed in it."""
-    connection: apsw.Connection | None = None
+def refuse_foreign(path: str, busy_s: float, known: Sequence[Migration], cipher: Cipher | None = None) -> None:
+    """Refuse a file that another program or a newer perdure made, before anything is changed in it.
+
+    Only looking leaves a log that a dead process left as it is; whoever opens the file to write moves it into the file.
+    """
+    refuse_mismatch(path, with_key=cipher is not None)
     try:
-        connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
-        connection.set_busy_timeout(int(busy_s * 1000))
-        found = connection.execute("SELECT name FROM sqlite_schema LIMIT 1").fetchone()
-        ours = _has_table(connection, "perdure_migrations")
+        found, held = _first_table(path, busy_s, cipher, read_only=True)
     except apsw.CantOpenError:
         return  # not there yet, or not ours to see: opening it for writing will tell
-    finally:
-        if connection is not None:
-            connection.close()
-    if found is not None and not ours:
+    except apsw.ReadOnlyError:
+        # Somebody was interrupted while changing it: SQLite takes that back first, and then anybody can read it again.
+        found, held = _first_table(path, busy_s, cipher, read_only=False)
+    if found is not None and held is None:
         raise InvalidInput(
             f"the SQLite file holds {found[0]!r:.60} of another program and is not a perdure store; choose another file"
         )
+    pending(known, held or ())
+
+
+def _first_table(
+    path: str, busy_s: float, cipher: Cipher | None, *, read_only: bool
+) -> tuple[tuple[Any, ...] | None, list[Applied] | None]:
+    """The name of some table, if there is one, and what was applied; None if the file is not ours."""
+    flags = apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE
+    connection = cipher.open(read_only=read_only) if cipher else apsw.Connection(path, flags=flags)
+    try:
+        connection.set_busy_timeout(int(busy_s * 1000))
+        found = connection.execute("SELECT name FROM sqlite_schema LIMIT 1").fetchone()
+        return found, applied(connection) if _has_table(connection, "perdure_migrations") else None
+    finally:
+        connection.close()

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import apsw
 
 from perdure.adapters.forking import immortalise
+from perdure.adapters.sqlite.ciphered import Cipher
 from perdure.adapters.sqlite.connections import Patience, connect, translated
 from perdure.domain.errors import Unavailable
 
@@ -28,11 +29,12 @@ class Reader(NamedTuple):
 class Connections:
     """Lends connections. Nothing is lent while a fork is under way, nor after `close`."""
 
-    def __init__(self, path: str, *, synchronous: str, busy_s: float) -> None:
+    def __init__(self, path: str, *, synchronous: str, busy_s: float, cipher: Cipher | None = None) -> None:
         self.path = path
         self.patience = Patience(busy_s)
         self._synchronous = synchronous
         self._busy_s = busy_s
+        self._cipher = cipher
         self._writer: apsw.Connection | None = None
         self._closed = False
         self._inherited = False
@@ -49,7 +51,7 @@ class Connections:
         until = time.monotonic() + self._busy_s
         while True:
             try:
-                return connect(self.path, synchronous=self._synchronous, patience=patience)
+                return connect(self.path, synchronous=self._synchronous, patience=patience, cipher=self._cipher)
             except (apsw.BusyError, apsw.LockedError):
                 # Switching a new file to WAL does not wait for rivals that do the same.
                 if time.monotonic() >= until:

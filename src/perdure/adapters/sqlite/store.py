@@ -11,9 +11,11 @@ from typing import TypeVar
 
 import apsw
 
+from perdure.adapters.files import sync_file
 from perdure.adapters.forking import watch_forks
 from perdure.adapters.sqlfiles import migrations, refuse_newer, schema
 from perdure.adapters.sqlite import migrating
+from perdure.adapters.sqlite.ciphered import Cipher
 from perdure.adapters.sqlite.connections import in_our_words, translated
 from perdure.adapters.sqlite.group import Ticket, WriterGroup
 from perdure.adapters.sqlite.pool import FORK_WAIT_S, Connections
@@ -24,6 +26,7 @@ from perdure.domain.jobs import Claim, Job, QueueReport, claimed
 from perdure.domain.models import Usage
 from perdure.domain.reports import Finding, StoreDescription, StoreFile
 from perdure.domain.scope import Owner
+from perdure.domain.text import brief
 from perdure.domain.times import to_us
 from perdure.ports import rows
 from perdure.ports.index import INDEX_SINCE, seed_rows
@@ -39,11 +42,13 @@ DISTRUSTED = (apsw.IOError, apsw.FullError, apsw.CorruptError, apsw.NotADBError,
 
 
 class SqliteSnapshot:
-    def __init__(self, connection: apsw.Connection, schema_version: int) -> None:
+    def __init__(self, connection: apsw.Connection, schema_version: int, owner: Owner | None) -> None:
         self.schema_version = schema_version
         self._connection = connection
+        self._owner = owner
 
     def rows(self, table: str, owner: Owner | None = None) -> Iterator[Row]:
+        owner = owner if self._owner is None else self._owner
         spec = rows.TABLES[table]
         order = ", ".join(spec.columns[: spec.key])
         whose, values = ("", ()) if owner is None else ("WHERE space = ? AND user_id = ?", (owner.space, owner.user))
@@ -55,22 +60,23 @@ class SqliteSnapshot:
 
 class SqliteStore:
     """Durable with `synchronous="FULL"`: what `write` returned is on the disk. `"NORMAL"` is faster; a power cut may
-    then take the last writes with it, though never half of one."""
+    then take the last writes with it, though never half of one. With a `key` the file is encrypted."""
 
     features = Features(durable=True, shared=True, row_security=False)
 
-    def __init__(self, path: str | Path, *, synchronous: str = "FULL", busy_s: float = BUSY_S) -> None:
+    def __init__(self, path: str | Path, *, synchronous: str = "FULL", busy_s: float = BUSY_S, key: str = "") -> None:
         if synchronous not in SYNCHRONOUS:
-            raise InvalidInput(f"`synchronous` = {synchronous!r:.40} is unknown; use FULL or NORMAL")
+            raise InvalidInput(f"`synchronous` = {brief(synchronous)} is unknown; use FULL or NORMAL")
         self._path = Path(path).absolute()
         self._busy_s = busy_s
         self._synchronous = synchronous
         self._known = migrations(PACKAGE)
+        self._cipher = Cipher(str(self._path), key) if key else None
         _make_private(self._path)
-        self._connections = Connections(str(self._path), synchronous=synchronous, busy_s=busy_s)
+        self._connections = Connections(str(self._path), synchronous=synchronous, busy_s=busy_s, cipher=self._cipher)
         self._group = WriterGroup(self._commit)
         with translated():
-            migrating.refuse_foreign(str(self._path), busy_s)
+            migrating.refuse_foreign(str(self._path), busy_s, self._known, self._cipher)
         watch_forks(self)
         with translated(), self._connections.own() as connection:
             migrating.migrate(connection, self._known, schema(PACKAGE))
@@ -205,11 +211,11 @@ class SqliteStore:
         return self._submit(work)
 
     @contextmanager
-    def snapshot(self) -> Iterator[SqliteSnapshot]:
+    def snapshot(self, owner: Owner | None = None) -> Iterator[SqliteSnapshot]:
         with translated(), self._connections.reader() as connection:
             connection.execute("BEGIN")
             try:
-                yield SqliteSnapshot(connection, len(migrating.applied(connection)))
+                yield SqliteSnapshot(connection, len(migrating.applied(connection)), owner)
             finally:
                 connection.execute("ROLLBACK")
 
@@ -294,6 +300,8 @@ class SqliteStore:
             [(blocked, *_)] = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
             if blocked:
                 raise Unavailable("a reader keeps the old pages in use, so they stay on the disk; end it, then purge again")
+            # SQLite cuts its log without a sync: a power cut might bring it back, with the old pages in it.
+            sync_file(Path(f"{self._path}-wal"))
 
     def describe(self) -> StoreDescription:
         full = self._synchronous == "FULL"
@@ -301,7 +309,11 @@ class SqliteStore:
             backend="sqlite",
             location=str(self._path),
             schema_version=len(self._known),
-            versions={"sqlite": apsw.sqlite_lib_version(), "apsw": apsw.apsw_version()},
+            versions={
+                "sqlite": apsw.sqlite_lib_version(),
+                "apsw": apsw.apsw_version(),
+                **({} if self._cipher is None else {"sqlcipher": self._cipher.version}),
+            },
             durability="every write is synced before it returns" if full else "a power cut may lose the last writes",
             bytes=sum(file.bytes for file in self.files()),
             degraded=() if full else ("durability: `synchronous` is NORMAL",),

@@ -46,7 +46,7 @@ DELETE FROM record_terms WHERE space = ? AND user_id = ? AND kind = ? AND key = 
 DELETE FROM records WHERE space = ? AND user_id = ? AND kind = ? AND key = ?;
 
 -- name: find_echoes
-SELECT hash FROM echoes WHERE space = ? AND user_id = ? AND hash IN (SELECT value FROM json_each(?));
+SELECT hash FROM echoes WHERE space = ? AND user_id = ? AND hash IN (SELECT value FROM json_each(?)) AND at_us <= ?;
 
 -- name: put_echo
 INSERT INTO echoes VALUES (?, ?, ?, ?)
