@@ -11,14 +11,20 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from pathlib import Path
 from types import MethodType, TracebackType
 from typing import TYPE_CHECKING, ClassVar, Concatenate, Generic, Literal, ParamSpec, TypeVar, get_args
 
 from perdure.adapters.contexts import ContextFolder
 from perdure.adapters.files import reading
 from perdure.adapters.system import SystemClock
-from perdure.domain.context_json import DOCUMENT_BYTES_MAX, read_document, render_document
+from perdure.domain.context_json import (
+    DOCUMENT_BYTES_MAX,
+    check_bytes_max,
+    check_context,
+    read_document,
+    render_document,
+    render_without_secrets,
+)
 from perdure.domain.contexts import (
     Archived,
     CompactionReport,
@@ -30,6 +36,8 @@ from perdure.domain.contexts import (
     ToolStats,
 )
 from perdure.domain.errors import Conflict, InvalidInput, NotFound
+from perdure.domain.secrets import without_secrets_in
+from perdure.domain.text import brief, check_flag, check_path
 from perdure.domain.times import to_us
 from perdure.engine.contexts import CompactionPlan, CompactionRules, RuleFields, added, apply, full_history, planned
 from perdure.ports.clock import Clock
@@ -86,18 +94,19 @@ class ContextManager:
         clock: Clock | None = None,
         document_bytes_max: int = DOCUMENT_BYTES_MAX,
     ) -> None:
-        self._bytes_max = document_bytes_max
+        self._bytes_max = check_bytes_max(document_bytes_max)
         self._store: ContextStore
         if storage == "json_files":
             _refuse(storage, engine=engine, user=user, space=space)
             if base_path is None:
                 raise InvalidInput('`base_path` is missing; name a folder, or pass `storage="store"` and `engine`')
-            self._store = ContextFolder(Path(base_path), clock or _system_clock(), document_bytes_max=document_bytes_max)
+            folder = check_path(base_path, "base_path")
+            self._store = ContextFolder(folder, clock or _system_clock(), document_bytes_max=document_bytes_max)
         elif storage == "store":
             _refuse(storage, base_path=base_path, clock=clock)
             self._store = _view(engine, user, space)
         else:
-            raise InvalidInput(f"`storage` = {storage!r:.40} is unknown; use one of {', '.join(get_args(Storage))}")
+            raise InvalidInput(f"`storage` = {brief(storage)} is unknown; use one of {', '.join(get_args(Storage))}")
 
     def initialize(self) -> None:
         """Make ready what is missing: the folder. Temporary files of saves that were interrupted are removed."""
@@ -148,7 +157,7 @@ class ContextManager:
         The file stays where it is. Repeating it does nothing; `Conflict` if there is another document under the id, unless
         `replace`.
         """
-        file = Path(path)
+        file = check_path(path, "path")
         try:
             with reading(file):
                 raw = file.read_bytes()
@@ -172,8 +181,10 @@ class ContextManager:
 
     def _take_over(self, context: ContextData, archived: Sequence[Archived], *, replace: bool) -> bool:
         """Store a document of another storage with its archive. False if it is here already."""
+        check_flag(replace, "replace")
         session_id = context.session_id
-        document = render_document(context, bytes_max=self._bytes_max)
+        document = render_without_secrets(context, bytes_max=self._bytes_max)
+        archived = _clean(archived)
         held, held_archived = self._store.with_archive(session_id)
         missing: Sequence[Archived] | None = added((held, held_archived), (context, archived))
         if missing is None and not replace:
@@ -190,10 +201,12 @@ class ContextManager:
         return True
 
     def _draft(self, context: ContextData) -> ContextDraft:
-        if not isinstance(context, ContextData):
-            raise InvalidInput(f"`context` must be a `ContextData`, not `{type(context).__name__}`; load or make one")
-        document = render_document(context, bytes_max=self._bytes_max)
-        return ContextDraft(context.session_id, document, tuple(context.archived), context.revision, context.lineage)
+        document = render_without_secrets(context, bytes_max=self._bytes_max)
+        return ContextDraft(context.session_id, document, _clean(context.archived), context.revision, context.lineage)
+
+
+def _clean(archived: Iterable[Archived]) -> tuple[Archived, ...]:
+    return tuple(Archived(one.kind, without_secrets_in(one.body)) for one in archived)
 
 
 class AsyncContextManager:
@@ -270,6 +283,11 @@ def copy_contexts(
     What the target holds already is left alone, and what it holds an earlier state of is brought up to date, so the call
     may be repeated. `Conflict` if a document of the target went another way, unless `replace`.
     """
+    for name, one in (("source", source), ("target", target)):
+        if not isinstance(one, ContextManager):
+            raise InvalidInput(f"`{name}` is a `{type(one).__name__}`; pass a `ContextManager`")
+    if session_ids is not None and (isinstance(session_ids, str) or not isinstance(session_ids, Iterable)):
+        raise InvalidInput(f"`session_ids` is a `{type(session_ids).__name__}`; pass a list of session ids")
     copied = []
     for session_id in source.list_sessions() if session_ids is None else session_ids:
         context, archived = source._store.with_archive(session_id)
@@ -335,7 +353,7 @@ class ContextCompactor:
         return self._planned(context, force=force).report
 
     def _planned(self, context: ContextData, *, force: bool) -> CompactionPlan:
-        return planned(context, self.rules, now_s=to_us(self._clock.now()) // 1_000_000, force=force)
+        return planned(check_context(context), self.rules, now_s=to_us(self._clock.now()) // 1_000_000, force=force)
 
 
 def _saved(context: ContextData, draft: ContextDraft, saved: SavedContext) -> int:

@@ -287,11 +287,17 @@ def test_an_endless_answer_is_cut_off(server: Server, dialect: Dialect, monkeypa
     embedder.close()
 
 
-def test_a_model_that_changes_its_width_is_another_model(server: Server, embedder: Embedder) -> None:
+def test_a_model_that_changes_its_width_is_another_model_once_it_keeps_to_it(server: Server, embedder: Embedder) -> None:
     embedder.embed(["a"])
     server.acts = [rows(lambda texts: [[1.0, 2.0]])]
-    with pytest.raises(InvalidInput, match="3 numbers a text before and 2 now"):
+    with pytest.raises(Unavailable, match="2 numbers a text, where 3 were given before"):
         embedder.embed(["a"])
+    assert embedder.embed(["a"]).shape == (1, 3), "one odd answer is forgotten with the next"
+    server.acts = [rows(lambda texts: [[1.0, 2.0]]), rows(lambda texts: [[1.0, 2.0]])]
+    with pytest.raises(Unavailable):
+        embedder.embed(["a"])
+    assert embedder.embed(["a"]).shape == (1, 2)
+    assert embedder.dims == 2, "a model that goes on so is another one, and needs no restart"
 
 
 @pytest.mark.parametrize(

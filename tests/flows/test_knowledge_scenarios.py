@@ -1030,6 +1030,21 @@ def test_what_was_put_into_a_prompt_does_not_come_back_as_evidence(backend: Any,
     assert known(other) == ["Lives in Austin, Texas"], "what one user was shown is no echo for another"
 
 
+def test_what_is_shown_to_an_agent_before_it_was_looked_through_is_learned_all_the_same(
+    backend: Any, clock: StoppedClock
+) -> None:
+    engine = backend.open(clock=clock)
+    ana = engine.memory("ana")
+    ana.append("user", "I live in Austin, Texas. It is about the fair.")
+    clock.move(hours=1)
+    assert "I live in Austin" in ana.context("Where do I live, and what about the fair?").system
+    clock.move(hours=1)
+    engine.process(60)
+    assert known(ana) == ["Lives in Austin, Texas"], "no worker had looked at it yet when it was shown"
+    ana.append("user", "I live in Austin, Texas. It is about the fair.")
+    assert ana.extract().echoes == 1, "what comes back afterwards is an echo"
+
+
 def test_a_todo_that_was_put_into_a_prompt_does_not_come_back(clock: StoppedClock) -> None:
     engine = perdure.open("memory:", clock=clock)
     ana = engine.memory("ana")

@@ -511,6 +511,17 @@ def test_a_model_cannot_choose_a_reserved_key_or_overwrite_silently(open_memory:
     assert (kept.action, kept.key) == ("saved", "perdure_x")
 
 
+def test_a_model_cannot_have_a_result_saved_over_something_else(open_memory: Callable[..., perdure.Memory]) -> None:
+    ana = open_memory(Scripted('{"save": true, "key": "shopping_list", "reason": "because"}'))
+    ana.state.save("shopping_list", ["milk"])
+    kept = ana.after("getThing", {"name": "Ana"}, "greet me", mode="auto")
+    assert (kept.action, kept.key, ana.state.load("shopping_list")) == ("suggested", "shopping_list", ["milk"])
+    assert "no model may replace" in kept.reason
+    assert ana.accept(kept, {"name": "Ana"}).action == "saved", "a person may"
+    assert ana.after("getThing", {"name": "Bo"}, "greet me", mode="auto").action == "saved", "from now on it is the tool's"
+    assert ana.after("other", {"name": "Cy"}, "greet me", mode="auto").action == "suggested"
+
+
 # -- around an agent
 
 

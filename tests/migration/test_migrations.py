@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -110,6 +111,22 @@ class TestSqlite:
         with pytest.raises(perdure.Conflict, match="upgrade perdure"):
             perdure.open(f"sqlite:///{path}")
         assert path.read_bytes() == before
+
+    def test_a_newer_store_whose_last_writer_died_is_refused_with_its_log_untouched(self, tmp_path: Path) -> None:
+        """The log holds what is not in the file yet; moving it there would be a change, by a version that may not make one."""
+        SqliteStore(tmp_path / "a.db").close()
+        alive = apsw.Connection(str(tmp_path / "a.db"))
+        alive.execute("INSERT INTO perdure_migrations VALUES (?, 'future', 'x')", (len(migrations(SQLITE)) + 1,))
+        (tmp_path / "left").mkdir()
+        for name in ("a.db", "a.db-wal"):
+            shutil.copy(tmp_path / name, tmp_path / "left" / name)
+        alive.close()
+        path, log = tmp_path / "left" / "a.db", tmp_path / "left" / "a.db-wal"
+        before = (path.read_bytes(), log.read_bytes())
+        assert before[1], "there is a log"
+        with pytest.raises(perdure.Conflict, match="upgrade perdure"):
+            perdure.open(f"sqlite:///{path}")
+        assert (path.read_bytes(), log.read_bytes()) == before
 
     def test_another_programs_database_is_refused_and_untouched(self, tmp_path: Path) -> None:
         path = tmp_path / "a.db"

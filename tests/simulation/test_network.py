@@ -121,6 +121,28 @@ def test_connections_that_break_are_replaced_and_nothing_is_doubled(engine: perd
     assert [message.seq for message in ana.messages()] == list(range(1, 13))
 
 
+def test_who_vanishes_in_the_middle_of_a_transaction_keeps_nobody_waiting(engine: perdure.Engine, proxy: Proxy) -> None:
+    """The server never hears that the client has given up: it must give up, too, or it holds the client's locks for hours."""
+    ana = engine.memory("ana")
+    ana.append("user", "before")
+
+    def vanish(tx: Tx) -> None:
+        assert tx.latest_session(ana.scope.address) is not None  # which locks it
+        proxy.swallowing.set()
+
+    with pytest.raises(perdure.Unavailable):
+        engine._store.write(ana.scope.owner, vanish)
+    proxy.swallowing.clear()
+    until = time.monotonic() + 60
+    while True:
+        try:
+            ana.append("user", "after", id="m1")
+            break
+        except perdure.Unavailable:
+            assert time.monotonic() < until
+    assert [message.content for message in ana.messages()] == ["before", "after"]
+
+
 class Losing(psycopg.Cursor):  # type: ignore[type-arg]
     """Commits, and loses the connection before it can say so; or loses it first."""
 
@@ -140,10 +162,10 @@ class Losing(psycopg.Cursor):  # type: ignore[type-arg]
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_what_carries_no_id_is_never_counted_twice_when_the_answer_of_a_commit_is_lost(
+def test_what_carries_no_id_is_counted_once_when_the_answer_of_a_commit_is_lost(
     postgres_url: str, postgres_schema: str, when: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A decision has an id, so the store may try again. A count has none: there the caller is told."""
+    """A decision has an id, and would be met when it is stored again. A count has none: there the server is asked."""
     from perdure.adapters.postgres.connections import DeadlineConnection
     from perdure.adapters.postgres.store import PostgresStore
 
@@ -170,19 +192,66 @@ def test_what_carries_no_id_is_never_counted_twice_when_the_answer_of_a_commit_i
         runs += 1
         tx.oversight.add_usage(Usage("chat", "ok", 1, 2, 3, 4.0, NOW))
 
+    tries = 1 if when == "after" else 2
     Losing.when = when
-    assert store.write(ana, decide) == (when == "before")
-    assert (runs, Losing.lost) == (2, 1)
+    assert store.write(ana, decide), "it is new, whoever heard of it first"
+    assert (runs, Losing.lost) == (tries, 1)
     Losing.when = when
-    with pytest.raises(perdure.Unavailable, match="may be there or not") as caught:
-        store.write(ana, ask)
-    assert caught.value.retriable
-    assert (runs, Losing.lost) == (3, 2)
-    assert [one.calls for one in store.usage()] == ([1] if when == "after" else [])
-    # The connection that was lost takes nothing with it into the next transaction.
-    Losing.when = when
-    store.write(ana, decide)
-    assert runs == 5
     store.write(ana, ask)
-    assert [one.calls for one in store.usage()] == ([2] if when == "after" else [1])
+    assert (runs, Losing.lost) == (2 * tries, 2)
+    assert [one.calls for one in store.usage()] == [1]
+    store.write(ana, ask)
+    assert [one.calls for one in store.usage()] == [2]
     store.close()
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_count_whose_commit_nobody_can_tell_about_is_left_to_the_caller(
+    postgres_url: str, postgres_schema: str, when: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from perdure.adapters.postgres.connections import AnswerLost
+    from perdure.adapters.postgres.store import PostgresStore
+
+    store = PostgresStore(postgres_url, schema=postgres_schema, deadline_s=20.0)
+    ana = Owner("default", "ana")
+    run = store._transact_once
+
+    def lost(begin, owner, work, seconds):  # type: ignore[no-untyped-def]
+        if begin != "BEGIN":
+            return run(begin, owner, work, seconds)
+        if when == "after":
+            run(begin, owner, work, seconds)
+        # No server has ever heard of such a transaction.
+        raise AnswerLost(str(2**60), None, once=True)
+
+    monkeypatch.setattr(store, "_transact_once", lost)
+    with pytest.raises(perdure.Unavailable, match="may be there or not") as caught:
+        store.write(ana, lambda tx: tx.oversight.add_usage(Usage("chat", "ok", 1, 2, 3, 4.0, NOW)))
+    assert caught.value.retriable
+    assert [one.calls for one in store.usage()] == ([1] if when == "after" else [])
+    store.close()
+
+
+def test_a_mention_is_counted_once_when_the_answer_of_its_commit_is_lost(
+    postgres_url: str, postgres_schema: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from perdure.adapters.postgres.connections import DeadlineConnection
+
+    init = DeadlineConnection.__init__
+
+    def with_losing_cursors(self, *args, **kwargs):  # type: ignore[no-untyped-def]
+        init(self, *args, **kwargs)
+        self.cursor_factory = Losing
+
+    monkeypatch.setattr(DeadlineConnection, "__init__", with_losing_cursors)
+    monkeypatch.setattr(Losing, "when", "")
+    with perdure.open(settings=perdure.Settings(url=postgres_url, postgres_schema=postgres_schema)) as engine:
+        ana = engine.memory("ana")
+        for mentions in (1, 2):
+            Losing.when = "after"
+            ana.remember("Owns a boat")
+            assert [one.mentions for held in ana.memories.list() for one in held.statements] == [mentions]
+        walk = ana.todos.add("walk the dog", "habit", recurrence="0 9 * * *")
+        Losing.when = "after"
+        assert ana.todos.complete(walk.id).completions == 1
+        assert [one.completions for one in ana.todos.list()] == [1]

@@ -183,6 +183,13 @@ def test_the_least_drawn_and_then_the_oldest_make_room_x_15(monkeypatch: pytest.
     assert over_budget([lesson(number, pinned=True) for number in range(9)]) == []
 
 
+def test_what_models_drew_makes_room_before_what_a_person_wrote(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lesson_rules, "BOOK_LESSONS_MAX", 2)
+    drawn = [replace(lesson(number, mentions=9), source="model") for number in (3, 4, 5)]
+    written = [replace(lesson(number), source=source) for number, source in ((1, "user"), (2, "file"))]
+    assert [one.id for one in over_budget([*written, *drawn])] == ["k00003", "k00004", "k00005"]
+
+
 @given(
     st.lists(
         st.builds(lesson, st.integers(0, 50), mentions=st.integers(1, 3), pinned=st.booleans()),

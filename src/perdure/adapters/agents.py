@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from perdure.adapters.files import original_name, replace_file, safe_name, writing
+from perdure.adapters.files import original_name, replace_file, safe_name, sync_folder, writing
 from perdure.adapters.folders import check_regular, followed, make_folder, reading
 from perdure.domain.errors import Corrupt, InvalidInput
 
@@ -44,6 +44,7 @@ class AgentFolders:
             else:
                 with writing(path):
                     path.unlink(missing_ok=True)
+                    sync_folder(folder)
 
     def list_(self) -> list[str]:
         with reading(self.root):
@@ -62,6 +63,8 @@ class AgentFolders:
                 path.unlink(missing_ok=True)
             if folder.is_dir() and not any(folder.iterdir()):
                 folder.rmdir()
+            if found:
+                sync_folder(folder if folder.is_dir() else self.root)
         return bool(found)
 
 

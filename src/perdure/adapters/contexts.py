@@ -25,6 +25,7 @@ from pathlib import Path
 
 from perdure.adapters.context_archive import Batch, append_batch, archived_up_to, last_batch
 from perdure.adapters.files import TEMP_SUFFIX, locked, original_name, reading, replace_file, safe_name, sync_folder, writing
+from perdure.adapters.folders import make_folder
 from perdure.domain.context_json import DOCUMENT_BYTES_MAX, check_session_id, read_document, render_document
 from perdure.domain.contexts import Archived, ContextData
 from perdure.domain.errors import Conflict, Corrupt, InvalidInput, LimitExceeded
@@ -37,7 +38,6 @@ COPIES = 3
 LOCKS = 64
 PLACES_KEPT = 1_024
 SUFFIX = ".json"
-PRIVATE = 0o700
 _COPY = re.compile(r"(\d{8,})-([0-9a-f]{8})\.json")
 _TEMP = re.compile(r"\.(.+)\.json\.[0-9a-f]{16}\.tmp")
 
@@ -114,7 +114,7 @@ class ContextFolder:
         with self._locked(place.name):
             held = self._held(place)
             replaced = _replaced(draft, held)
-            self._make_folder(place)
+            make_folder(place.folder)
             last = last_batch(place.archive)
             revision = _newest(held, last) + 1
             lineage = held.lineage or secrets.token_hex(4)
@@ -140,6 +140,7 @@ class ContextFolder:
             place.file.unlink(missing_ok=True)
             if place.folder.exists():
                 shutil.rmtree(place.folder)
+                sync_folder(place.folder.parent)
             if existed:
                 sync_folder(self._base)
         return existed
@@ -177,7 +178,7 @@ class ContextFolder:
 
     def _mended(self, place: Place, held: Held, raw: bytes) -> ContextData:
         """The document after a change by others is taken over, or after the last good revision is put back."""
-        self._make_folder(place)
+        make_folder(place.folder)
         try:
             _read_for(place, raw, self._bytes_max)
         except InvalidInput as error:
@@ -256,10 +257,8 @@ class ContextFolder:
             yield
 
     def _prepare(self) -> None:
-        with writing(self._base):
-            self._base.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
-            for folder in (self._hidden, self._hidden / "locks", self._hidden / "sessions"):
-                folder.mkdir(mode=PRIVATE, exist_ok=True)
+        for folder in (self._base, self._hidden, self._hidden / "locks", self._hidden / "sessions"):
+            make_folder(folder)
         path = self._hidden / "schema"
         stated = _read(path, 100)
         if stated is None:
@@ -269,12 +268,6 @@ class ContextFolder:
         elif int(stated) > SCHEMA:
             raise Conflict(f"{self._base} has schema {int(stated)}, newer than {SCHEMA}; use a newer perdure")
         self._checked = True
-
-    def _make_folder(self, place: Place) -> None:
-        if not place.folder.exists():
-            with writing(place.folder):
-                place.folder.mkdir(mode=PRIVATE, exist_ok=True)
-                sync_folder(place.folder.parent)
 
 
 def _read_for(place: Place, raw: bytes, bytes_max: int) -> ContextData:

@@ -196,6 +196,16 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
+def sync_file(path: Path) -> None:
+    """Make durable what was done to a file through another handle; that there is none is fine."""
+    with writing(path), suppress(FileNotFoundError):
+        handle = os.open(path, os.O_RDWR)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
 def _write_synced(file: IO[bytes], content: bytes) -> None:
     file.write(content)
     file.flush()

@@ -22,6 +22,12 @@ def owner_folder(root: Path, owner: Owner) -> Path:
     return root / safe_name(owner.space) / safe_name(owner.user)
 
 
+def check_root(root: Path) -> None:
+    """`Unavailable` if something else than a folder stands at `root`: nobody may say then that a file is not there."""
+    if root.exists() and not root.is_dir():
+        raise Unavailable(f"{root} is not a folder; see that what it should be is there, then try again")
+
+
 def make_folder(folder: Path) -> None:
     """Make the folder and those above it, as far as they are missing; others may not look into them."""
     if folder.is_dir():
@@ -34,11 +40,18 @@ def make_folder(folder: Path) -> None:
 
 
 def remove_empty(folder: Path, *, up_to: Path) -> None:
-    """Remove the folder and those above it below `up_to`, until one is not empty."""
+    """Remove the folder and those above it below `up_to`, until one is not empty. What was removed in it stays removed."""
     with suppress(OSError):
         while folder != up_to:
             folder.rmdir()
             folder = folder.parent
+    while True:
+        try:
+            sync_folder(folder)
+        except FileNotFoundError:
+            folder = folder.parent  # that of another owner has just taken it away
+        else:
+            return
 
 
 @contextmanager

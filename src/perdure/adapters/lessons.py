@@ -17,7 +17,16 @@ from typing import Any, TypeVar
 
 from perdure.adapters.agents import agent_folder
 from perdure.adapters.files import TEMP_SUFFIX, replace_file, swap_file, writing
-from perdure.adapters.folders import check_regular, followed, make_folder, owner_folder, owner_lock, reading, remove_empty
+from perdure.adapters.folders import (
+    check_regular,
+    check_root,
+    followed,
+    make_folder,
+    owner_folder,
+    owner_lock,
+    reading,
+    remove_empty,
+)
 from perdure.domain.errors import Conflict, Corrupt
 from perdure.domain.lessons import Book
 from perdure.domain.scope import shared_owner
@@ -47,7 +56,10 @@ class LessonFolders:
     def read(self, book: Book) -> str:
         # Replacing is atomic, so a reader needs no lock.
         path = self._path(book)
-        return "" if path is None else _text(path) or ""
+        if path is None:
+            return ""
+        check_root(self._root(book))
+        return _text(path) or ""
 
     def is_as_left(self, book: Book, rows: str) -> bool:
         path = self._path(book)
@@ -102,9 +114,12 @@ class LessonFolders:
 
     def erase(self, book: Book) -> bool:
         path = self._path(book)
-        if path is None or not path.parent.is_dir():
+        if path is None:
             return False
         root = self._root(book)
+        check_root(root)
+        if not path.parent.is_dir():
+            return False
         with owner_lock(root, book.owner, LOCK), writing(path):
             found = path.is_file()
             # Whole books, if a process died while it wrote one.

@@ -14,6 +14,9 @@ from perdure.domain.times import to_us
 from perdure.ports import records as forms
 from perdure.ports import rows
 
+EVER_US = 2**62
+"""Later than any instant."""
+
 
 class SqlRecords:
     __slots__ = ("_journal", "_owner", "_prefix", "_run")
@@ -60,10 +63,11 @@ class SqlRecords:
     def operations_in(self, batch: int) -> list[Operation]:
         return [rows.to_operation(row) for row in self._run.all("operations_in", (*self._prefix, batch))]
 
-    def find_echoes(self, hashes: Sequence[str]) -> set[str]:
+    def find_echoes(self, hashes: Sequence[str], *, until: datetime | None = None) -> set[str]:
         if not hashes:
             return set()
-        return {row[0] for row in self._run.all("find_echoes", (*self._prefix, self._run.array(list(hashes))))}
+        latest = EVER_US if until is None else to_us(until)
+        return {row[0] for row in self._run.all("find_echoes", (*self._prefix, self._run.array(list(hashes)), latest))}
 
     def put_echoes(self, hashes: Sequence[str], *, at: datetime, keep: int) -> None:
         if hashes:

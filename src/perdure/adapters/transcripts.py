@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from perdure.adapters.files import append_file, remove_temps, replace_file, safe_name, writing
-from perdure.adapters.folders import make_folder, owner_folder, owner_lock, reading, remove_empty
+from perdure.adapters.files import append_file, remove_temps, replace_file, safe_name, sync_folder, writing
+from perdure.adapters.folders import check_root, make_folder, owner_folder, owner_lock, reading, remove_empty
 from perdure.domain.scope import DEFAULT, Address, Owner
 from perdure.domain.times import EPOCH, from_us, to_us
 from perdure.ports.transcripts import BEGIN_BYTES_MAX, Extension, TranscriptFile, TranscriptPlace
@@ -86,6 +86,7 @@ class TranscriptFolder:
             return len(old)
 
     def remove(self, place: TranscriptPlace) -> bool:
+        check_root(self.root)
         if not self._folder(place.owner).is_dir():
             return False
         with owner_lock(self.root, place.owner, LOCK):
@@ -97,6 +98,7 @@ class TranscriptFolder:
             return bool(paths)
 
     def erase(self, owner: Owner) -> int:
+        check_root(self.root)
         folder = self._folder(owner)
         if not folder.is_dir():
             return 0
@@ -104,7 +106,7 @@ class TranscriptFolder:
             files = len(_newest_first(folder))
             with writing(folder):
                 shutil.rmtree(folder)
-            remove_empty(folder.parent, up_to=self.root)
+                remove_empty(folder.parent, up_to=self.root)
             return files
 
     def _folder(self, owner: Owner) -> Path:
@@ -182,13 +184,15 @@ def _move(path: Path, target: Path, up_to: Path) -> None:
     make_folder(target.parent)
     with writing(target):
         path.replace(target)
-    remove_empty(path.parent, up_to=up_to)
+        # First where it is, then where it is no more: between the two, a power cut leaves it twice, but not nowhere.
+        sync_folder(target.parent)
+        remove_empty(path.parent, up_to=up_to)
 
 
 def _delete(path: Path, up_to: Path) -> None:
     with writing(path):
         path.unlink(missing_ok=True)
-    remove_empty(path.parent, up_to=up_to)
+        remove_empty(path.parent, up_to=up_to)
 
 
 def _time(path: Path) -> datetime:

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Literal
 
 from perdure.domain.errors import InvalidInput
+from perdure.domain.text import brief
 
 Permission = Literal["read", "write", "admin"]
 PERMISSIONS: tuple[Permission, ...] = ("read", "write", "admin")
@@ -43,5 +44,5 @@ class NewApiKey:
 def permissions_of(highest: str) -> tuple[Permission, ...]:
     """What a key of that kind may do: each permission comes with the lesser ones."""
     if highest not in PERMISSIONS:
-        raise InvalidInput(f"`permission` = {highest!r:.40} is unknown; use one of {', '.join(PERMISSIONS)}")
+        raise InvalidInput(f"`permission` = {brief(highest)} is unknown; use one of {', '.join(PERMISSIONS)}")
     return PERMISSIONS[: PERMISSIONS.index(highest) + 1]

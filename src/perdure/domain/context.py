@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +12,8 @@ from perdure.domain.messages import Message
 
 BlockKind = str
 FENCE = "memory"
-_UNSEEN = r"[\s\u00ad\u034f\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]"
 CUT_MARK = " has the whole]"
 """How a text ends that was too long for its budget."""
-# In any case and spacing, and with the full-width sign that some models read as the plain one.
 # Marks that turn what follows, and characters that show nothing but reach a model: soft hyphens, zero widths, tags. The two
 # joiners stay: several scripts and emoji need them.
 _UNSHOWN = re.compile(
@@ -22,8 +21,22 @@ _UNSHOWN = re.compile(
     "\u2800\u3164\ud800-\udfff\ue000-\uf8ff\ufeff\uffa0\ufff0-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff\U000f0000-\U0010ffff]"
     "|(?<=[\ufe00-\ufe0f])[\ufe00-\ufe0f]+"
 )
-_NAMED = f"{_UNSEEN}*".join(FENCE)
-_FENCES = re.compile(rf"[<\uff1c\u2039\ufe64](?={_UNSEEN}*[/\uff0f\u2044\u2215]?{_UNSEEN}*{_NAMED})", re.IGNORECASE)
+# What some models read as the plain sign, and what they read as the plain letters of our fence's name.
+_OPENING = re.compile("[<\u02c2\u1438\u2039\u227a\u2329\u276c\u276e\u27e8\u2991\u2a85\u3008\ufe64\uff1c]")
+_LIKE_LETTERS = str.maketrans(
+    "\u043c\u043f\u1d0d\u028d\u0435\u1d07\u0454\u03b5\u212e\u03bf\u043e\u0585\u1d0f0\u0433\u0280\u1d26\u0443\u03b3\u04af\u028f\u10e7",
+    "mmmmeeeeeooooorrryyyyy",
+)
+_BLANK = re.compile(r"\s*")
+_FENCE_REACH = 60
+"""A name with more between its letters is none for anybody."""
+# Words that the tokenisers of chat models take for the bounds of a turn, wherever they stand.
+_TURNS = re.compile(
+    r"<(?=[|\uff5c][^\n<>]{1,60}[|\uff5c]>|</?SYS>>|/?(?:s|bos|eos|start_of_turn|end_of_turn|end_of_utterance)>)"
+    r"|\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT)\])",
+    re.IGNORECASE,
+)
+_BREAKS = re.compile("\r\n|[\n\r\u2028\u2029]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +58,8 @@ class Block:
 
     def render(self) -> str:
         """The text behind a fence that it cannot close itself: it is data, not an instruction."""
-        head = f'<{FENCE} kind="{self.kind}" title="{self.title}" source="{_attribute(self.source)}">'
+        kind, title, source = (_attribute(one) for one in (self.kind, self.title, self.source))
+        head = f'<{FENCE} kind="{kind}" title="{title}" source="{source}">'
         return f"{head}\n{fenced(self.text)}\n</{FENCE}>"
 
 
@@ -76,7 +90,7 @@ class Context:
     @property
     def text(self) -> str:
         """Everything the agent would see, as one text: what stays the same first, what changes last."""
-        said = [f"{message.role}: {message.content}" for message in self.messages]
+        said = [one_item(f"{message.role}: {fenced(message.content)}") for message in self.messages]
         return "\n\n".join(part for part in (self.system, *said, self.tail) if part)
 
     @property
@@ -88,7 +102,7 @@ class Context:
     def as_messages(self) -> list[dict[str, Any]]:
         """In the form chat models take: a system message, the conversation, and before the last thing the user said
         another system message with what changes from request to request."""
-        said = [chat_message(message) for message in self.messages]
+        said = [_harmless(chat_message(message)) for message in self.messages]
         if self.tail:
             spoken = [place for place, message in enumerate(self.messages) if message.role == "user"]
             said.insert(spoken[-1] if spoken else len(said), {"role": "system", "content": self.tail})
@@ -112,9 +126,36 @@ def chat_message(message: Message) -> dict[str, Any]:
     return form
 
 
+def _harmless(form: dict[str, Any]) -> dict[str, Any]:
+    """A chat message whose words cannot pass for a block of ours, nor end their own turn."""
+    calls = [
+        {**call, "function": {**call["function"], "arguments": fenced(call["function"]["arguments"])}}
+        for call in form.get("tool_calls", ())
+    ]
+    return {**form, "content": fenced(form["content"]), **({"tool_calls": calls} if calls else {})}
+
+
 def fenced(text: str) -> str:
-    """`text` with whatever could pass for our fence made harmless, and without what nobody sees."""
-    return _FENCES.sub(lambda match: f"&lt;{match[0][1:]}", visible(text))
+    """`text` with whatever could pass for our fence or for the bounds of a turn made harmless, and without what nobody sees."""
+    seen = _TURNS.sub(lambda match: f"{match[0]} ", visible(text))
+    return _OPENING.sub(lambda match: "&lt;" if _names_fence(seen, match.end()) else match[0], seen)
+
+
+def _names_fence(text: str, place: int) -> bool:
+    """Whether what follows reads as the name of our fence: in any case, spacing, font or look-alike letters."""
+    blank = _BLANK.match(text, place)
+    start = place if blank is None else blank.end()
+    after = text[start : start + _FENCE_REACH]
+    if after[:1].isascii() and after[:1] not in ("m", "M", "/", "\\"):
+        return False
+    plain = unicodedata.normalize("NFKD", after).casefold().translate(_LIKE_LETTERS)
+    letters = "".join(char for char in plain if not char.isspace() and unicodedata.category(char)[0] not in "CM")
+    return letters.lstrip("/\u2044\u2215\u29f8\\").startswith(FENCE)
+
+
+def one_item(text: str) -> str:
+    """`text` with every line but its first set in, so that none of them can pass for another item's beginning."""
+    return _BREAKS.sub("\n  ", text)
 
 
 def visible(text: str) -> str:
@@ -123,4 +164,5 @@ def visible(text: str) -> str:
 
 
 def _attribute(text: str) -> str:
-    return text.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;").replace("\n", " ")
+    shown = " ".join(visible(text).split())
+    return shown.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;").replace(">", "&gt;")

@@ -12,7 +12,8 @@ from typing import Any, NoReturn
 from perdure.domain.contexts import ContextData, Environment, HistoryEntry, Task, TokenUsage, ToolStats
 from perdure.domain.errors import InvalidInput, LimitExceeded
 from perdure.domain.messages import ROLES
-from perdure.domain.text import Json, check_json
+from perdure.domain.secrets import may_hold_secrets, without_secrets_in
+from perdure.domain.text import Json, brief, check_json
 
 DOCUMENT_BYTES_MAX = 16 * 1024 * 1024
 SESSION_ID_BYTES_MAX = 4_096
@@ -61,6 +62,8 @@ def render_document(context: ContextData, *, bytes_max: int = DOCUMENT_BYTES_MAX
 
 def read_document(raw: bytes | str, *, bytes_max: int = DOCUMENT_BYTES_MAX) -> ContextData:
     """The document in `raw`; `InvalidInput` says what is wrong and where, `LimitExceeded` if it is too large."""
+    if not isinstance(raw, bytes | str):
+        raise InvalidInput(f"a context document must be bytes or text, not `{type(raw).__name__}`; read the file first")
     if isinstance(raw, str):
         raw = raw.encode(errors="surrogatepass")
     _check_size(len(raw), bytes_max)
@@ -88,6 +91,18 @@ def document_json(context: ContextData) -> dict[str, Json]:
     plain = _plain(context)
     _check(plain)
     return plain
+
+
+def render_without_secrets(context: ContextData, *, bytes_max: int = DOCUMENT_BYTES_MAX) -> bytes:
+    """As `render_document`, with markers in the place of secrets, in `context` itself too: its owner holds what is stored."""
+    raw = render_document(context, bytes_max=bytes_max)
+    if not may_hold_secrets(raw.decode()):
+        return raw
+    plain = json.loads(raw)
+    made = document_of({**without_secrets_in(plain), "session_id": context.session_id})
+    for name in DOCUMENT_FIELDS:
+        setattr(context, name, getattr(made, name))
+    return render_document(context, bytes_max=bytes_max)
 
 
 def document_of(plain: Any) -> ContextData:
@@ -133,8 +148,21 @@ def task_json(task: Task, what: str = "task") -> dict[str, Json]:
     return plain
 
 
+def check_context(context: ContextData) -> ContextData:
+    """`context` if it is one, with the lists that one has."""
+    if not isinstance(context, ContextData):
+        raise InvalidInput(f"`context` must be a `ContextData`, not `{type(context).__name__}`; load or make one")
+    for name in ("facts", "recent_history", "active_tasks", "archived"):
+        _check_list(getattr(context, name), name)
+    for index, fact in enumerate(context.facts):
+        if type(fact) is not str:
+            _check_text(fact, f"facts[{index}]")
+    return context
+
+
 def _plain(context: ContextData) -> dict[str, Json]:
     """The document as plain values. Lists and objects of another kind than ours are named here, the rest by `_check`."""
+    check_context(context)
     for name in ("recent_history", "active_tasks"):
         _check_list(getattr(context, name), name)
     return {
@@ -266,7 +294,7 @@ def _check_entry(entry: Any, what: str) -> None:
     _check_fields(entry, _ENTRY_REQUIRED, frozenset(_ENTRY), what)
     _check_instant(entry["timestamp"], f"{what}.timestamp")
     if entry["role"] not in ROLES:
-        raise InvalidInput(f"`{what}.role` = {entry['role']!r:.40} is unknown; use one of {', '.join(ROLES)}")
+        raise InvalidInput(f"`{what}.role` = {brief(entry['role'])} is unknown; use one of {', '.join(ROLES)}")
     _check_text(entry["content"], f"{what}.content")
     if entry.get("token_count") is not None:
         _check_whole(entry["token_count"], f"{what}.token_count")
@@ -279,7 +307,7 @@ def _check_task(task: Any, what: str) -> None:
     progress = task["progress"]
     is_number = isinstance(progress, int | float) and not isinstance(progress, bool)
     if not is_number or not math.isfinite(progress) or not 0 <= progress <= 1:
-        raise InvalidInput(f"`{what}.progress` = {progress!r:.40} must be a number from 0 to 1")
+        raise InvalidInput(f"`{what}.progress` = {brief(progress)} must be a number from 0 to 1")
     _check_instant(task["created_at"], f"{what}.created_at")
     _check_instant(task["updated_at"], f"{what}.updated_at")
 
@@ -290,7 +318,7 @@ def _check_tool_stats(stats: Any) -> None:
     _check_whole(stats["total_calls"], "tool_stats.total_calls")
     _check_whole(stats["failures"], "tool_stats.failures")
     for tool, calls in stats["by_tool"].items():
-        _check_whole(calls, f"tool_stats.by_tool[{tool!r:.40}]")
+        _check_whole(calls, f"tool_stats.by_tool[{brief(tool)}]")
 
 
 def _check_environment(environment: Any) -> None:
@@ -332,12 +360,12 @@ def _check_text(value: Any, what: str) -> None:
 
 def _check_whole(value: Any, what: str) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= NUMBER_MAX:
-        raise InvalidInput(f"`{what}` = {value!r:.40} must be a whole number from 0 to {NUMBER_MAX}")
+        raise InvalidInput(f"`{what}` = {brief(value)} must be a whole number from 0 to {NUMBER_MAX}")
 
 
 def _check_instant(value: Any, what: str) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or abs(value) > NUMBER_MAX:
-        raise InvalidInput(f"`{what}` = {value!r:.40} must be whole seconds since 1970, such as int(time.time())")
+        raise InvalidInput(f"`{what}` = {brief(value)} must be whole seconds since 1970, such as int(time.time())")
 
 
 def _are_texts(context: ContextData) -> bool:
@@ -358,7 +386,15 @@ def _check_texts(plain: Mapping[str, Json]) -> None:
     check_json({name: value for name, value in plain.items() if name != "session_id"}, "document")
 
 
+def check_bytes_max(bytes_max: int) -> int:
+    """`bytes_max` if a document can have so many."""
+    if isinstance(bytes_max, bool) or not isinstance(bytes_max, int) or not 1 <= bytes_max <= NUMBER_MAX:
+        raise InvalidInput(f"`document_bytes_max` = {brief(bytes_max)} must be a whole number of at least 1")
+    return bytes_max
+
+
 def _check_size(size: int, bytes_max: int) -> None:
+    check_bytes_max(bytes_max)
     if size > bytes_max:
         raise LimitExceeded(
             f"a context document has {size} bytes, more than `document_bytes_max` = {bytes_max}; compact it or raise the limit"

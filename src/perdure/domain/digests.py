@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, get_args
 
+from perdure.domain.memories import TRUSTS, Trust
 from perdure.domain.messages import Message
 from perdure.domain.scope import DEFAULT, Address, Owner
 from perdure.domain.text import Json
@@ -92,3 +93,9 @@ class Digest:
     def last_seq(self) -> int:
         """The last message of its session that it covers."""
         return self.sources[-1].last_seq if self.sources else 0
+
+
+def trust_of(digest: Digest | None) -> Trust:
+    """That of the least of the messages it tells of; none, or one that does not say, is as good as its summariser."""
+    said = None if digest is None else digest.fields.get("trust")
+    return next((one for one in TRUSTS if one == said), "agent")

@@ -13,7 +13,7 @@ from typing import Literal
 
 from perdure.domain.errors import InvalidInput
 from perdure.domain.knowledge import ENTITY_TYPES, FACT_TYPES, MEMORY_TYPES, EntityType, FactType, MemoryType
-from perdure.domain.text import utf8_size
+from perdure.domain.text import brief, utf8_size
 
 StoredType = MemoryType | Literal["OPEN_LOOP"]
 """What an old key may say. `OPEN_LOOP` is read, never written."""
@@ -109,11 +109,11 @@ def memory_key(
     Without an entity the third part is a fingerprint of `content`: `profile||3f9a0c1d2b4e5f60|preference`.
     """
     if type not in MEMORY_TYPES:
-        raise InvalidInput(f"`type` = {type!r:.40} cannot be written; use one of {', '.join(MEMORY_TYPES)}")
+        raise InvalidInput(f"`type` = {brief(type)} cannot be written; use one of {', '.join(MEMORY_TYPES)}")
     checked = _fact_type(fact_type)
     if primary_ref is None:
         if entity_type is not None:
-            raise InvalidInput(f"`entity_type` = {entity_type!r:.40} is given without a `primary_ref`; give both or none")
+            raise InvalidInput(f"`entity_type` = {brief(entity_type)} is given without a `primary_ref`; give both or none")
         return str(MemoryKey(type, None, fingerprint(content), checked))
     ref = parse_ref(primary_ref, type=entity_type)
     if ref.type is None:
@@ -193,14 +193,14 @@ def _entity_type(value: str) -> EntityType:
     for known in ENTITY_TYPES:
         if value == known:
             return known
-    raise InvalidInput(f"the entity type {value!r:.40} is unknown; use one of {', '.join(ENTITY_TYPES)}")
+    raise InvalidInput(f"the entity type {brief(value)} is unknown; use one of {', '.join(ENTITY_TYPES)}")
 
 
 def _fact_type(value: str) -> FactType:
     for known in FACT_TYPES:
         if value == known:
             return known
-    raise InvalidInput(f"the fact type {value!r:.40} is unknown; use one of {', '.join(FACT_TYPES)}")
+    raise InvalidInput(f"the fact type {brief(value)} is unknown; use one of {', '.join(FACT_TYPES)}")
 
 
 def _stored_type(value: str) -> StoredType:
@@ -209,4 +209,4 @@ def _stored_type(value: str) -> StoredType:
     for known in MEMORY_TYPES:
         if value == known:
             return known
-    raise InvalidInput(f"the memory type {value!r:.40} is unknown; use one of {', '.join(MEMORY_TYPES)}")
+    raise InvalidInput(f"the memory type {brief(value)} is unknown; use one of {', '.join(MEMORY_TYPES)}")

@@ -16,12 +16,17 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+MESSAGE_CHARS_MAX = 1_000
+
 
 class PerdureError(Exception):
-    """Root of all errors raised by perdure on purpose."""
+    """Root of all errors raised by perdure on purpose. Whatever a message quotes, it can be printed, and is not long."""
 
     code: ClassVar[str] = "error"
     retriable: bool = False
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(_tellable(message))
 
 
 class InvalidInput(PerdureError):
@@ -73,6 +78,17 @@ class Corrupt(PerdureError):
     """Stored data breaks an invariant. Stop writing and run `perdure verify`."""
 
     code = "corrupt"
+
+
+def _tellable(message: str) -> str:
+    """The message without what no terminal or log can take; of a long one the beginning, and the end, which says what to do."""
+    if not message.isascii():
+        message = message.encode(errors="backslashreplace").decode()
+    if "\0" in message:
+        message = message.replace("\0", "\\0")
+    if len(message) > MESSAGE_CHARS_MAX:
+        message = f"{message[:600]} … {message[-300:]}"
+    return message
 
 
 ALL_ERRORS: tuple[type[PerdureError], ...] = (

@@ -87,6 +87,8 @@ class QueueReport:
     done: int
     dead: int
     late_s: float
+    failing: int = 0
+    """Of the ready ones, those that have failed and wait to be tried again."""
 
 
 def new_job(owner: Owner, new: NewJob, now: datetime) -> Job:

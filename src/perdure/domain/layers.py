@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from typing import Literal, get_args
 
 from perdure.domain.errors import InvalidInput
+from perdure.domain.text import brief
 
 Policy = Literal["bounded_history", "request_fold", "periodic_flush", "rolling_digest", "session_digest", "spine"]
 POLICIES: tuple[Policy, ...] = get_args(Policy)
@@ -59,7 +60,7 @@ class Layers:
             value = getattr(self, field.name)
             least = 0 if field.name == "history_messages_keep" else 1
             if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= 10**9:
-                raise InvalidInput(f"setting `{field.name}` = {value!r} must be a whole number of at least {least}")
+                raise InvalidInput(f"setting `{field.name}` = {brief(value)} must be a whole number of at least {least}")
         if self.history_messages_keep >= self.history_messages_max:
             raise InvalidInput(
                 f"setting `history_messages_keep` = {self.history_messages_keep} must be less than "
@@ -75,5 +76,5 @@ class Layers:
 def check_profile(name: str) -> str:
     """`name` if there is such a profile."""
     if not isinstance(name, str) or name not in PROFILES:
-        raise InvalidInput(f"profile {name!r:.40} is unknown; use one of {', '.join(PROFILES)}")
+        raise InvalidInput(f"profile {brief(name)} is unknown; use one of {', '.join(PROFILES)}")
     return name

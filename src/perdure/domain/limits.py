@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 from perdure.domain.errors import InvalidInput, LimitExceeded
+from perdure.domain.text import brief
 
 NUMBER_MAX = 2**62
 
@@ -38,19 +39,20 @@ class Limits:
         for field in fields(self):
             value = getattr(self, field.name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise InvalidInput(f"limit `{field.name}` = {value!r} must be a whole number of at least 1")
+                raise InvalidInput(f"limit `{field.name}` = {brief(value)} must be a whole number of at least 1")
 
     @staticmethod
     def before(number: int | None) -> int | None:
         """`number` if rows may be counted up to it."""
         if number is not None and (isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= NUMBER_MAX):
-            raise InvalidInput(f"`before` = {number!r:.40} must be a whole number from 0 on")
+            raise InvalidInput(f"`before` = {brief(number)} must be a whole number from 0 on")
         return number
 
     def page(self, limit: int) -> int:
         """`limit` if one listing may have so many rows."""
         if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
-            raise InvalidInput(f"`limit` = {limit!r:.40} must be a whole number of at least 1")
+            raise InvalidInput(f"`limit` = {brief(limit)} must be a whole number of at least 1")
         if limit > self.page_rows_max:
-            raise LimitExceeded(f"`limit` = {limit} is more than `page_rows_max` = {self.page_rows_max}; read page by page")
+            most = self.page_rows_max
+            raise LimitExceeded(f"`limit` = {brief(limit)} is more than `page_rows_max` = {most}; read page by page")
         return limit

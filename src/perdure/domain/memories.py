@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal, get_args
@@ -15,6 +15,10 @@ from perdure.domain.times import from_us, to_us
 Trust = Literal["tool", "import", "agent", "user"]
 """Who said so. What is derived is trusted no more than the least of its sources."""
 TRUSTS: tuple[Trust, ...] = get_args(Trust)
+"""The least first."""
+UNTRUSTED: tuple[Trust, ...] = ("tool", "import")
+"""Anybody's words: what tools returned, and what came from elsewhere."""
+TRUST_OF_ROLE: dict[str, Trust] = {"user": "user", "assistant": "agent", "tool": "tool", "system": "import"}
 Status = Literal["ACTIVE", "ARCHIVED"]
 USER = "user"
 """The subject of statements about the user."""
@@ -22,6 +26,11 @@ EVIDENCE_MAX = 100
 MENTION_DAYS_MAX = 30
 IMPORTANCE_GROWN_MAX = 2
 GROWS_AFTER_DAYS = 3
+
+
+def least(trusts: Iterable[Trust], default: Trust) -> Trust:
+    """The trust of what is derived from all of these; of nothing, the default."""
+    return min(trusts, key=TRUSTS.index, default=default)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import Literal, get_args
 
 from perdure.domain.errors import InvalidInput
 from perdure.domain.scope import ID_BYTES_MAX
-from perdure.domain.text import check_id, utf8_size
+from perdure.domain.text import brief, check_id, utf8_size
 
 Spelling = Literal["session", "persona", "channel"]
 SPELLINGS: tuple[Spelling, ...] = get_args(Spelling)
@@ -103,7 +103,7 @@ def split_channel(channel: str) -> tuple[str, int] | None:
 
 def _parts(spelling: Spelling) -> tuple[str, ...]:
     if spelling not in SPELLINGS:
-        raise InvalidInput(f"`spelling` = {spelling!r:.40} is unknown; use one of {', '.join(SPELLINGS)}")
+        raise InvalidInput(f"`spelling` = {brief(spelling)} is unknown; use one of {', '.join(SPELLINGS)}")
     return PARTS[spelling]
 
 
@@ -116,7 +116,7 @@ def _number(piece: str, text: str) -> int:
 
 def _check_number(number: int) -> None:
     if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= NUMBER_MAX:
-        raise InvalidInput(f"`number` = {number!r:.40} must be a whole number from 0 to {NUMBER_MAX}")
+        raise InvalidInput(f"`number` = {brief(number)} must be a whole number from 0 to {NUMBER_MAX}")
 
 
 def _escaped(part: str) -> str:
@@ -129,5 +129,5 @@ def _unescaped(piece: str) -> str:
 
 def _refused(text: str, spelling: Spelling, why: str) -> InvalidInput:
     return InvalidInput(
-        f"{text!r:.80} {why}; spell it like `{EXAMPLES[spelling]}`, with `:` inside a part as `%3A` and `%` as `%25`"
+        f"{brief(text, 80)} {why}; spell it like `{EXAMPLES[spelling]}`, with `:` inside a part as `%3A` and `%` as `%25`"
     )

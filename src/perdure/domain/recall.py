@@ -11,6 +11,7 @@ from perdure.domain.errors import InvalidInput
 from perdure.domain.memories import Trust
 from perdure.domain.scope import Address
 from perdure.domain.spans import Span
+from perdure.domain.text import brief
 
 EntryKind = Literal["message", "memory", "instruction", "todo", "digest", "lesson", "state", "series"]
 """What can be found. A `memory` is one statement of one."""
@@ -58,7 +59,7 @@ def parse_blend(text: str) -> Blend | None:
         weights = []
     if len(weights) != 3 or not all(0 <= weight <= 1 for weight in weights) or not 0.99 <= sum(weights) <= 1.01:
         raise InvalidInput(
-            f"setting `recall_blend` = {text!r:.60} must be off, on, or three weights that add up to 1, such as 0.4,0.3,0.3"
+            f"setting `recall_blend` = {brief(text, 60)} must be off, on, or three weights that add up to 1, as 0.4,0.3,0.3"
         )
     return Blend(*weights)
 
@@ -87,6 +88,8 @@ class RecallQuery:
     """What was learned from a message and the message itself are one hit."""
     misses: int = 0
     """So many of those that came next are told, too: what was left out, and why."""
+    trusted: bool = False
+    """Only what the user or the agent said: no words of tools, nor of what came from elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)

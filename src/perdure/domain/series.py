@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Literal, get_args
 
 from perdure.domain.spans import Span
 from perdure.domain.text import Json
@@ -13,6 +13,7 @@ from perdure.domain.text import Json
 CoverageRule = Literal["ledger", "seed_span", "two_sided_span"]
 COVERAGE_RULES: tuple[CoverageRule, ...] = ("ledger", "seed_span", "two_sided_span")
 Infer = Literal["none", "batch_span"]
+INFERS: tuple[Infer, ...] = get_args(Infer)
 Coverage = Literal["full", "partial", "none"]
 SUFFIX = "_timeseries"
 

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import reprlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from perdure.domain.errors import InvalidInput, LimitExceeded
+from perdure.domain.secrets import may_hold_secrets, without_secrets_in
 
 JSON_DEPTH_MAX = 64
+JSON_PARTS_MAX = 2**26
 INTEGER_BITS_MAX = 3_000
+PATH_BYTES_MAX, NAME_BYTES_MAX = 4_000, 255
+"""What file systems allow, but for a little room that a temporary name needs."""
 
 # The shape of a JSON value is its caller's affair, so it is `Any` to the type checker; `check_json` holds it to JSON.
 Json: TypeAlias = Any
@@ -20,9 +27,27 @@ Json: TypeAlias = Any
 compact_json: Callable[[Json], str] = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
 
+def brief(value: object, chars_max: int = 40) -> str:
+    """How an error names a value, whatever that is: its beginning, and in no more time than that takes.
+
+    Neither a number of 5,000 digits nor 10,000 lists in one another have a `repr`; that of a large list is larger still.
+    """
+    try:
+        if isinstance(value, str):
+            return repr(value[: chars_max + 1])[:chars_max]
+        return (repr(value) if isinstance(value, int | float) else _REPR.repr(value))[:chars_max]
+    except (ValueError, RecursionError):
+        return f"a `{type(value).__name__}`"
+
+
+_REPR = reprlib.Repr()
+_REPR.maxlevel, _REPR.maxother, _REPR.maxstring = 3, 200, 200
+
+
 def utf8_size(text: str, what: str) -> int:
     """Bytes of `text` in UTF-8. NUL and lone surrogates are refused: PostgreSQL cannot hold the one, no store the other."""
-    if not isinstance(text, str):
+    if type(text) is not str and (not isinstance(text, str) or type(text).__eq__ is not str.__eq__):
+        # Text that is equal to what it pleases would be found under other names than its own.
         raise InvalidInput(f"{what} must be text, not `{type(text).__name__}`; pass a `str`")
     if text.isascii():
         if "\0" in text:
@@ -39,6 +64,31 @@ def utf8_size(text: str, what: str) -> int:
         ) from None
 
 
+def check_flag(value: bool, what: str) -> bool:
+    """`value` if it is a yes or a no. The text "false" would mean the opposite of what it says."""
+    if not isinstance(value, bool):
+        raise InvalidInput(f"`{what}` = {brief(value)} must be True or False")
+    return value
+
+
+def check_path(value: str | os.PathLike[str], what: str) -> Path:
+    """`value` as a path, if the system can have a file of that name."""
+    text = str.__str__(value) if isinstance(value, str) else os.fspath(value) if isinstance(value, os.PathLike) else None
+    if not isinstance(text, str):
+        raise InvalidInput(f"`{what}` must be the name of a file, not a `{type(value).__name__}`; pass a text or a path")
+    try:
+        raw = os.fsencode(text)
+    except UnicodeEncodeError:
+        raise InvalidInput(f"`{what}` contains a lone surrogate, which no file is named by; remove it") from None
+    if b"\0" in raw:
+        raise InvalidInput(f"`{what}` contains a NUL character, which no file is named by; remove it")
+    if len(raw) > PATH_BYTES_MAX or any(len(part) > NAME_BYTES_MAX for part in raw.split(b"/")):
+        raise InvalidInput(
+            f"`{what}` is longer than the {PATH_BYTES_MAX} bytes of a path or the {NAME_BYTES_MAX} of a name; use a shorter one"
+        )
+    return Path(text)
+
+
 def check_id(value: str, what: str, *, bytes_max: int) -> str:
     """`value` if it may serve as an id: any Unicode, not empty, bounded."""
     size = utf8_size(value, f"`{what}`")
@@ -50,9 +100,18 @@ def check_id(value: str, what: str, *, bytes_max: int) -> str:
 
 
 def encode_json(value: object, what: str, *, bytes_max: int, limit: str) -> str:
-    """Compact JSON text of `value`; what is not JSON is `InvalidInput` naming the path inside it."""
-    check_json(value, what)
+    """Compact JSON text of `value`, without secrets; what is not JSON is `InvalidInput` naming the path inside it."""
+    # Each part takes a byte at least. Lists that hold one another's parts many times over are small in memory only.
+    room = [bytes_max]
+    if not _is_json(value, 0, room):
+        if room[0] >= 0:
+            room = [bytes_max]
+            _explain(value, what, 0, room)
+        if room[0] < 0:
+            raise LimitExceeded(f"{what} has more parts than `{limit}` = {bytes_max} bytes; send less or raise the limit")
     text = compact_json(value)
+    if may_hold_secrets(text):
+        text = compact_json(without_secrets_in(value))
     size = len(text) if text.isascii() else len(text.encode())
     if size > bytes_max:
         raise LimitExceeded(f"{what} is {size} bytes as JSON, more than `{limit}` = {bytes_max}; send less or raise the limit")
@@ -62,8 +121,13 @@ def encode_json(value: object, what: str, *, bytes_max: int, limit: str) -> str:
 def check_json(value: object, what: str) -> None:
     """Raise `InvalidInput` naming the first place in `value` that JSON cannot carry."""
     # Large values are common and mostly sound: look first, and work out the path only for the one that is not.
-    if not _is_json(value, 0):
-        _explain(value, what, 0)
+    room = [JSON_PARTS_MAX]
+    if not _is_json(value, 0, room):
+        if room[0] >= 0:
+            room = [JSON_PARTS_MAX]
+            _explain(value, what, 0, room)
+        if room[0] < 0:
+            raise InvalidInput(f"{what} has more than {JSON_PARTS_MAX} parts; send less")
 
 
 def same_json(one: Json, other: Json) -> bool:
@@ -77,7 +141,20 @@ def same_json(one: Json, other: Json) -> bool:
     return bool(one == other)
 
 
-def _is_json(value: object, depth: int) -> bool:
+def has_more_parts(value: object, most: int) -> bool:
+    """Whether lists and objects, in one another at whatever depth, have more parts than that. It looks no further."""
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        items = one.values() if isinstance(one, dict) else one if isinstance(one, list | tuple) else ()
+        most -= len(items) + 1
+        if most < 0:
+            return True
+        waiting.extend(items)
+    return False
+
+
+def _is_json(value: object, depth: int, room: list[int]) -> bool:
     kind = type(value)
     if kind is str:
         return _is_text(value)  # type: ignore[arg-type]
@@ -91,10 +168,17 @@ def _is_json(value: object, depth: int) -> bool:
         return math.isfinite(value)  # type: ignore[arg-type]
     if kind is dict:
         items = value.items()  # type: ignore[attr-defined]
-        return all(type(key) is str and _is_text(key) and _is_json(item, depth + 1) for key, item in items)
+        return _fits(len(items), room) and all(
+            type(key) is str and _is_text(key) and _is_json(item, depth + 1, room) for key, item in items
+        )
     if kind is list or kind is tuple:
-        return all(_is_json(item, depth + 1) for item in value)  # type: ignore[attr-defined]
+        return _fits(len(value), room) and all(_is_json(item, depth + 1, room) for item in value)  # type: ignore[arg-type, attr-defined]
     return False
+
+
+def _fits(parts: int, room: list[int]) -> bool:
+    room[0] -= parts + 1
+    return room[0] >= 0
 
 
 def _is_text(text: str) -> bool:
@@ -109,7 +193,7 @@ def _is_text(text: str) -> bool:
     return True
 
 
-def _explain(value: object, path: str, depth: int) -> None:
+def _explain(value: object, path: str, depth: int, room: list[int]) -> None:
     """The careful look: what exactly is wrong, and where. Subclasses of the plain types pass here."""
     if depth > JSON_DEPTH_MAX:
         raise InvalidInput(f"{path} is nested deeper than {JSON_DEPTH_MAX} levels; flatten it")
@@ -123,13 +207,13 @@ def _explain(value: object, path: str, depth: int) -> None:
         if not math.isfinite(value):
             raise InvalidInput(f"{path} is {value}, which JSON cannot carry; use null or text")
     elif isinstance(value, dict):
-        for key, item in value.items():
+        for key, item in value.items() if _fits(len(value), room) else ():
             if not isinstance(key, str):
                 raise InvalidInput(f"{path} has a key of type `{type(key).__name__}`; JSON keys are text")
             utf8_size(key, f"a key of {path}")
-            _explain(item, f"{path}.{key[:40]}", depth + 1)
+            _explain(item, f"{path}.{key[:40]}", depth + 1, room)
     elif isinstance(value, list | tuple):
-        for index, item in enumerate(value):
-            _explain(item, f"{path}[{index}]", depth + 1)
+        for index, item in enumerate(value if _fits(len(value), room) else ()):
+            _explain(item, f"{path}[{index}]", depth + 1, room)
     elif value is not None:
         raise InvalidInput(f"{path} is a `{type(value).__name__}`, which JSON cannot carry; convert it to text or a number")

@@ -13,7 +13,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, NewType, Union, get_args, get_origin, get_type_hints
 
 from perdure.domain.errors import InvalidInput
-from perdure.domain.text import check_json, utf8_size
+from perdure.domain.text import brief, check_json, utf8_size
 from perdure.domain.times import from_us
 
 Check = Callable[[Any], bool]
@@ -33,7 +33,7 @@ def misfit(value: Any) -> str | None:
     for name, fits in _checks(value.__class__):
         held = getattr(value, name)
         if not fits(held):
-            return f"`{name}` is {held!r:.40}"
+            return f"`{name}` is {brief(held)}"
     return None
 
 

@@ -12,7 +12,8 @@ from perdure.domain.errors import Conflict, InvalidInput, LimitExceeded
 from perdure.domain.limits import Limits
 from perdure.domain.messages import ROLES, CallState, Message, NewMessage, Role, Session, ToolCall
 from perdure.domain.scope import ID_BYTES_MAX, Address, MessageId, SessionId, ToolCallId
-from perdure.domain.text import Json, check_id, encode_json, same_json, utf8_size
+from perdure.domain.secrets import without_secrets
+from perdure.domain.text import Json, brief, check_id, encode_json, same_json, utf8_size
 from perdure.domain.times import check_instant
 from perdure.engine.entries import Words, words_of
 from perdure.engine.tokens import estimate_tokens
@@ -71,14 +72,14 @@ def draft(message: NewMessage, by: Drafting) -> Draft:
     if not isinstance(message, NewMessage):
         raise InvalidInput(f"a message is a `{type(message).__name__}`; pass `perdure.NewMessage(role, content)` values")
     if not isinstance(message.failed, bool):
-        raise InvalidInput(f"`failed` = {message.failed!r:.40} must be True or False")
+        raise InvalidInput(f"`failed` = {brief(message.failed)} must be True or False")
     if not isinstance(message.role, str) or message.role not in ROLES:
-        raise InvalidInput(f"`role` = {message.role!r:.60} is unknown; use one of {', '.join(ROLES)}")
+        raise InvalidInput(f"`role` = {brief(message.role, 60)} is unknown; use one of {', '.join(ROLES)}")
     size = utf8_size(message.content, "`content`")
     tool_calls = _check_tool_calls(message)
     most = limits.message_bytes_max
     for number, call in enumerate(tool_calls):
-        what = f"arguments of tool call {call.id!r:.80}"
+        what = f"arguments of tool call {brief(call.id, 80)}"
         text = encode_json(call.arguments, what, bytes_max=most, limit="message_bytes_max")
         size += utf8_size(call.id, "tool call id") + utf8_size(call.name, "tool name") + utf8_size(text, what)
         # As it will be read back: a tuple becomes a list here, so that repeating the message finds it equal.
@@ -91,6 +92,8 @@ def draft(message: NewMessage, by: Drafting) -> Draft:
         check_id(message.session, "session", bytes_max=ID_BYTES_MAX)
     at = by.now if message.at is None else check_instant(message.at, "at")
     metadata = _check_metadata(message.metadata, limits)
+    if (content := without_secrets(message.content)) != message.content:
+        message = replace(message, content=content)
     return Draft(
         message=message,
         id=MessageId(message.id if message.id is not None else by.new_id()),
@@ -107,7 +110,7 @@ def _check_tokens(message: NewMessage, count: Callable[[str], int]) -> int:
     if given is None:
         return count(message.content)
     if not isinstance(given, int) or isinstance(given, bool) or not 0 <= given <= TOKENS_MAX:
-        raise InvalidInput(f"`tokens` = {given!r:.40} must be a whole number from 0 to {TOKENS_MAX}; omit it for an estimate")
+        raise InvalidInput(f"`tokens` = {brief(given)} must be a whole number from 0 to {TOKENS_MAX}; omit it for an estimate")
     return given
 
 
@@ -232,7 +235,7 @@ class Placing:
             if session is None:
                 return self._open(SessionId(given.session), self._moment(one))
             if session.deleted_at is not None:
-                raise Conflict(f"session {given.session!r:.80} was deleted; name another one")
+                raise Conflict(f"session {brief(given.session, 80)} was deleted; name another one")
             return session
         if given.tool_call_id is not None:
             call = self._call(ToolCallId(given.tool_call_id))
@@ -287,7 +290,7 @@ class Placing:
         if not fitting:
             where = "at this address" if number is None else "in that session"
             raise InvalidInput(
-                f"`tool_call_id` = {call_id!r:.80} answers no call {where}; "
+                f"`tool_call_id` = {brief(call_id, 80)} answers no call {where}; "
                 "append the assistant message that makes the call first"
             )
         return known[max(fitting)]
@@ -297,12 +300,12 @@ class Placing:
         for made in message.tool_calls:
             place = (number, made.id)
             if place in self.plan.calls or any((call.session_number, call.id) == place for call in self.calls):
-                raise Conflict(f"tool call {made.id!r:.80} was already made in this session; give each call its own id")
+                raise Conflict(f"tool call {brief(made.id, 80)} was already made in this session; give each call its own id")
             self.plan.calls[place] = CallState(number, made.id, made.name, message.seq)
         if message.tool_call_id is not None:
             call = self._call(message.tool_call_id, number)
             if call.result_seq is not None:
-                raise Conflict(f"tool call {call.id!r:.80} already has a result; a call is answered once")
+                raise Conflict(f"tool call {brief(call.id, 80)} already has a result; a call is answered once")
             self.plan.calls[(number, call.id)] = replace(call, result_seq=message.seq, failed=message.failed)
 
 
@@ -323,6 +326,6 @@ def check_same(one: Draft, held: Message, address: Address) -> None:
     )
     if not same:
         raise Conflict(
-            f"message id {one.id!r:.80} is already held with another body or at another address; "
+            f"message id {brief(one.id, 80)} is already held with another body or at another address; "
             "use a new id, or send exactly what was sent before"
         )

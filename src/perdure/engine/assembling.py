@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from perdure.domain.context import CUT_MARK, Block, Context, chat_message
-from perdure.domain.digests import Digest
+from perdure.domain.digests import Digest, trust_of
 from perdure.domain.messages import Message
 from perdure.domain.recall import Hit
 from perdure.domain.text import compact_json
@@ -169,7 +169,7 @@ def named(digest: Digest) -> str:
     spans = ", ".join(f"session {one.session_number} messages {one.first_seq} to {one.last_seq}" for one in digest.sources[:3])
     more = f" and {len(digest.sources) - 3} more" if len(digest.sources) > 3 else ""
     since = f", continuing version {digest.based_on}" if digest.based_on else ""
-    return f"{digest.kind} version {digest.version} by {digest.summariser}: {spans}{more}{since}"
+    return f"{digest.kind} version {digest.version} by {digest.summariser}: {spans}{more}{since}; trust: {trust_of(digest)}"
 
 
 def _fitting(blocks: list[Block], budget: int, count: Count, dropped: list[str]) -> list[Block]:

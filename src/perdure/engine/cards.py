@@ -6,9 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from perdure.domain.memories import Trust
+
 FACTS_MAX = 3
 IMPORTANCE_MIN = 2
 CARDS_MAX = 12
+_MARKS: dict[Trust, str] = {"user": "", "agent": " (assistant)", "tool": " (tool)", "import": " (import)"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +24,7 @@ class Fact:
     importance: int
     pinned: bool
     created_at: datetime
+    trust: Trust = "user"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +34,13 @@ class Card:
 
     @property
     def line(self) -> str:
-        # On one line: a line break in a fact must not begin another card.
-        facts = (" ".join(fact.text.split()).rstrip(".;") for fact in self.facts)
-        return f"[{self.entity}]: {'; '.join(facts)}"
+        """A line for the user's words, and one for those of each other source, which is named: facts may hold semicolons."""
+        lines = []
+        for trust, mark in _MARKS.items():
+            # On one line: a line break in a fact must not begin another card.
+            facts = [" ".join(fact.text.split()).rstrip(".;") for fact in self.facts if fact.trust == trust]
+            lines += [f"[{self.entity}]{mark}: {'; '.join(facts)}"] if facts else []
+        return "\n".join(lines)
 
 
 def cards_of(entities: Sequence[str], facts: Iterable[Fact], *, shown: frozenset[str] = frozenset()) -> tuple[Card, ...]:

@@ -171,13 +171,7 @@ class Committer:
     def _mention(self, proposal: Proposal, new: Statement, held: Statement) -> Outcome:
         if new.evidence and set(new.evidence) <= set(held.evidence):
             return Outcome("known", proposal, held)  # the same words of the same message, seen once more
-        said = held.mentioned(new.evidence, new.last_mentioned)
-        stronger = replace(
-            said,
-            confidence=max(said.confidence, new.confidence),
-            importance=max(said.importance, new.importance),
-            trust=max(said.trust, new.trust, key=TRUSTS.index),
-        )
+        stronger = _confirmed(held.mentioned(new.evidence, new.last_mentioned), new)
         self.known.put_statement(stronger)
         self._touch(held.memory, stronger)
         return Outcome("mentioned", proposal, stronger)
@@ -340,6 +334,22 @@ class Committer:
                 updated_at=self.origin.now,
             )
         )
+
+
+def _confirmed(held: Statement, new: Statement) -> Statement:
+    """A statement that was said again.
+
+    Its trust is that of whoever's words it has. Said again by a source that is trusted more, it rises to that trust and takes
+    over its words: the user who says what a tool said before stands for it from then on, but only for what they said
+    themselves, not for the tool's wording. Said again by one that is trusted less, nothing of it changes but the mention.
+    """
+    rank, other = TRUSTS.index(new.trust), TRUSTS.index(held.trust)
+    if rank < other:
+        return held
+    said = replace(held, importance=max(held.importance, new.importance))
+    if rank > other:
+        return replace(said, content=new.content, value=new.value, trust=new.trust, confidence=new.confidence)
+    return replace(said, confidence=max(held.confidence, new.confidence))
 
 
 def objection(proposal: Proposal) -> str | None:

@@ -16,7 +16,7 @@ from typing import TypedDict
 from perdure.domain.context_json import entry_json, entry_of, task_json
 from perdure.domain.contexts import Archived, CompactionReport, ContextData, HistoryEntry, Task
 from perdure.domain.errors import InvalidInput
-from perdure.domain.text import compact_json, utf8_size
+from perdure.domain.text import brief, compact_json, utf8_size
 from perdure.engine.tokens import estimate_tokens
 
 SUMMARY_HEADING = "Previous conversation summary:"
@@ -89,6 +89,8 @@ class CompactionRules:
                 f"`keep` = {self.kept} must be less than `max_history` = {self.max_history}, or every message compacts again; "
                 "give only `max_history` to keep 60 % of it"
             )
+        if isinstance(self.terminal, str) or not isinstance(self.terminal, Iterable):
+            raise InvalidInput(f"`terminal` is a `{type(self.terminal).__name__}`; pass a list of statuses")
         object.__setattr__(self, "terminal", frozenset(_status(word) for word in self.terminal))
 
     @property
@@ -394,9 +396,10 @@ def _tasks(tasks: Sequence[Task], rules: CompactionRules, now_s: int) -> tuple[l
 
 
 def _status(word: str) -> str:
+    utf8_size(word, "a status")
     return re.sub(r"[\s-]+", "_", word.strip().casefold())
 
 
 def _check_at_least(value: int, low: int, name: str) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or value < low:
-        raise InvalidInput(f"`{name}` = {value!r:.40} must be a whole number of at least {low}")
+        raise InvalidInput(f"`{name}` = {brief(value)} must be a whole number of at least {low}")

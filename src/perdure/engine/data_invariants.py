@@ -10,6 +10,7 @@ from perdure.domain.reports import Finding
 from perdure.domain.scope import Owner
 from perdure.domain.series import CoveredWindow, Entry, PastEntry, Series
 from perdure.domain.state import Revision
+from perdure.domain.text import brief
 from perdure.engine.invariants import whose
 
 
@@ -28,7 +29,7 @@ class DataInvariants:
         return iter(())
 
     def state_revision(self, owner: Owner, revision: Revision) -> Iterator[Finding]:
-        where = f"{whose(owner)}, state key {revision.key!r:.40}, revision {revision.number}"
+        where = f"{whose(owner)}, state key {brief(revision.key)}, revision {revision.number}"
         previous = self._latest.get((owner, revision.key))
         if previous is not None and revision.number != previous[0] + 1:
             yield Finding("revisions of a key follow one another", where, f"the one before is {previous[0]}")
@@ -45,7 +46,7 @@ class DataInvariants:
     def entry(self, owner: Owner, series: str, entry: Entry) -> Iterator[Finding]:
         self._entries[(owner, series)] = self._entries.get((owner, series), 0) + 1
         if entry.last_seen_us < entry.first_seen_us:
-            yield Finding("an entry is last seen no earlier than first", _of_series(owner, series), f"entry {entry.id!r:.40}")
+            yield Finding("an entry is last seen no earlier than first", _of_series(owner, series), f"entry {brief(entry.id)}")
 
     def past_entry(self, owner: Owner, series: str, past: PastEntry) -> Iterator[Finding]:
         expected = self._versions.get((owner, series, past.id), 0) + 1
@@ -64,7 +65,7 @@ class DataInvariants:
     def end(self) -> Iterator[Finding]:
         for place, (number, valued) in self._revisions.items():
             if self._latest.get(place) != (number, valued):
-                where = f"{whose(place[0])}, state key {place[1]!r:.40}"
+                where = f"{whose(place[0])}, state key {brief(place[1])}"
                 seen = f"it says {number}, {'a value' if valued else 'a deletion'}"
                 yield Finding("a key stands at its latest revision", where, seen)
         for (owner, name), stated in self._series.items():

@@ -10,7 +10,7 @@ import json
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 
 from perdure.domain.digests import DIGEST_KINDS, SPINE_SESSION, Digest, DigestKind
@@ -32,6 +32,7 @@ VERSION = 1
 HEADER = struct.Struct("<BBBBIqqqqqQQHHHHI")
 FOREVER = 2**63 - 1
 TIMES_MAX = 32
+LAST_SECOND = datetime.max.replace(tzinfo=UTC) - timedelta(seconds=1)
 TIMED_CHARS_MAX = 8_000
 """Times are looked for in so much of a text."""
 COUNT_MAX = 255
@@ -190,7 +191,8 @@ def statement_entry(statement: Statement, zone: str, *, archived: bool) -> NewEn
 
 def todo_entry(todo: Todo, zone: str) -> NewEntry:
     placed = Placed("todo", todo.created_at, agent=todo.agent, valid_to=todo.ended_at, closed_at=todo.ended_at)
-    due = () if todo.due_at is None else ((todo.due_at, todo.due_at + timedelta(seconds=1)),)
+    # The last second of the calendar has none behind it.
+    due = () if todo.due_at is None else ((todo.due_at, min(todo.due_at, LAST_SECOND) + timedelta(seconds=1)),)
     return entry(todo.id, placed, words_of(todo.content, todo.created_at, zone, about=due))
 
 

@@ -9,9 +9,11 @@ import numpy as np
 
 from perdure.domain.recall import EntryKind
 from perdure.domain.spans import Span
-from perdure.engine.entries import ARCHIVED, FOREVER, KIND_CODES
+from perdure.engine.entries import ARCHIVED, FOREVER, KIND_CODES, ROLE_CODES
 from perdure.engine.shelf import Flags, Longs
 from perdure.engine.stacks import Stack
+
+_UNTRUSTED_ROLES = (ROLE_CODES["tool"], ROLE_CODES["system"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,8 @@ class Filter:
     """It must have all terms of one of these sets."""
     places: tuple[int, ...] = ()
     """Hashes of the channel on which it asks: there it sees what is of that channel."""
+    trusted: bool = False
+    """No messages of tools, and none that came from elsewhere."""
 
 
 def allowed(stack: Stack, wanted: Filter) -> Flags:
@@ -50,6 +54,8 @@ def allowed(stack: Stack, wanted: Filter) -> Flags:
         mask &= within(stack, wanted.time_range) | (stack.shelf.kind == KIND_CODES["series"])
     if wanted.terms is not None:
         mask &= _naming(stack, wanted.terms)
+    if wanted.trusted:
+        mask &= ~((stack.shelf.kind == KIND_CODES["message"]) & np.isin(stack.shelf.role, _UNTRUSTED_ROLES))
     return mask
 
 

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from perdure.domain.errors import InvalidInput
+from perdure.domain.text import brief
 from perdure.domain.times import from_us, to_us
 
 # Unix numbers: seconds until the year 5138, beyond that milliseconds, microseconds, nanoseconds.
@@ -21,7 +22,7 @@ def zone_named(name: str) -> tzinfo:
     try:
         return UTC if name == "UTC" else ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, TypeError, OSError):
-        raise InvalidInput(f"`zone` = {name!r:.60} is not a known time zone; use a name such as Europe/Berlin") from None
+        raise InvalidInput(f"`zone` = {brief(name, 60)} is not a known time zone; use a name such as Europe/Berlin") from None
 
 
 def instant_us(value: object, zone: tzinfo, what: str) -> int:
@@ -42,7 +43,7 @@ def instant_us(value: object, zone: tzinfo, what: str) -> int:
             return _in_calendar(datetime.fromisoformat(text), zone, what)
         except ValueError:
             pass
-    raise InvalidInput(f"{what} = {value!r:.60} is not a time; use ISO 8601 (2026-01-31T09:30:00Z) or unix seconds")
+    raise InvalidInput(f"{what} = {brief(value, 60)} is not a time; use ISO 8601 (2026-01-31T09:30:00Z) or unix seconds")
 
 
 def _is_date(text: str) -> bool:
@@ -58,12 +59,12 @@ def _is_date(text: str) -> bool:
 
 def _from_number(number: float, given: object, what: str) -> int:
     if not math.isfinite(number):
-        raise InvalidInput(f"{what} = {given!r:.40} is not a time")
+        raise InvalidInput(f"{what} = {brief(given)} is not a time")
     factor = next(unit for most, unit in _UNITS if abs(number) < most)
     # Integers stay exact: a float cannot hold microseconds of today's nanosecond counts.
     us = int(given) * int(factor) if isinstance(given, int) and factor >= 1 else round(number * factor)
     if not _LEAST_US <= us <= _MOST_US:
-        raise InvalidInput(f"{what} = {given!r:.40} lies outside the years 1 to 9999")
+        raise InvalidInput(f"{what} = {brief(given)} lies outside the years 1 to 9999")
     return us
 
 

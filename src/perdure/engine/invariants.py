@@ -18,7 +18,7 @@ from perdure.domain.records import Record
 from perdure.domain.reports import Finding
 from perdure.domain.scope import Address, Owner
 from perdure.domain.tally import Tally, extended
-from perdure.domain.text import Json
+from perdure.domain.text import Json, brief
 from perdure.engine.attributes import is_single_valued
 from perdure.engine.indexing import terms_of
 
@@ -202,13 +202,13 @@ class Invariants:
             stated = self._turns.get((owner, address), 0)
             # Deleted sessions stay counted.
             if stated < turns:
-                where = f"{whose(owner)}, agent {address.agent!r:.40}, channel {address.channel!r:.40}"
+                where = f"{whose(owner)}, agent {brief(address.agent)}, channel {brief(address.channel)}"
                 yield Finding("an address counts its turns", where, f"{stated} stated, {turns} held")
 
 
 def whose(owner: Owner) -> str:
-    return f"space {owner.space!r:.40}, user {owner.user!r:.40}"
+    return f"space {brief(owner.space)}, user {brief(owner.user)}"
 
 
 def _where(owner: Owner, address: Address, number: int) -> str:
-    return f"{whose(owner)}, agent {address.agent!r:.40}, channel {address.channel!r:.40}, session {number}"
+    return f"{whose(owner)}, agent {brief(address.agent)}, channel {brief(address.channel)}, session {number}"

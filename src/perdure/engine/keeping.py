@@ -18,13 +18,15 @@ from perdure.domain.errors import InvalidInput
 from perdure.domain.oversight import NEVER_SAVED, SeriesOffer
 from perdure.domain.series import SUFFIX
 from perdure.domain.spans import Span
-from perdure.domain.text import Json, compact_json
+from perdure.domain.text import INTEGER_BITS_MAX, Json, compact_json
 from perdure.engine.hygiene import holds_secret
 from perdure.engine.instants import instant_us
 from perdure.engine.key_words import name_words
 
 PREVIEW_CHARS = 500
 DEPTH_MAX = 40
+PARTS_MAX = 2_000_000
+"""Values in one result, at whatever depth."""
 KEY_WORDS_MAX = 8
 SECRET_TEXT_MAX = 20_000_000
 """So much text of a result is searched for secrets; one that has more is not kept unseen."""
@@ -113,28 +115,37 @@ class Verdict:
     """Nobody else is to be asked."""
 
 
-def plain(value: object, depth: int = 0) -> Json:
+def plain(value: object) -> Json:
     """Whatever a tool returned as JSON: dates as ISO 8601, bytes as base64, objects by their fields (B-24)."""
+    return _shaped(value, 0, [PARTS_MAX])
+
+
+def _shaped(value: object, depth: int, room: list[int]) -> Json:
+    room[0] -= 1
+    if room[0] < 0:
+        raise InvalidInput(f"`result` has more than {PARTS_MAX} parts; keep a part of it")
     if depth > DEPTH_MAX:
         raise InvalidInput(f"`result` is nested more than {DEPTH_MAX} deep; keep a part of it")
     if value is None or isinstance(value, bool | str):
         return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
     if isinstance(value, int):
+        if value.bit_length() > INTEGER_BITS_MAX:
+            raise InvalidInput(f"`result` has a number of more than {INTEGER_BITS_MAX} bits; return it as text")
         return int(value) if abs(value) < 2**63 else str(value)
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
-        shaped = {str(plain(name, depth + 1)): plain(one, depth + 1) for name, one in value.items()}
+        shaped = {str(_shaped(name, depth + 1, room)): _shaped(one, depth + 1, room) for name, one in value.items()}
         if len(shaped) < len(value):
             raise InvalidInput("`result` has two fields whose names are the same as text; name them apart")
         return shaped
     if isinstance(value, Sequence | set | frozenset) and not isinstance(value, bytes | bytearray | memoryview):
         items = sorted(value, key=str) if isinstance(value, set | frozenset) else value
-        return [plain(one, depth + 1) for one in items]
-    return _special(value, depth)
+        return [_shaped(one, depth + 1, room) for one in items]
+    return _special(value, depth, room)
 
 
-def _special(value: object, depth: int) -> Json:
+def _special(value: object, depth: int, room: list[int]) -> Json:
     if isinstance(value, datetime | date):
         return value.isoformat()
     if isinstance(value, timedelta):
@@ -142,14 +153,14 @@ def _special(value: object, depth: int) -> Json:
     if isinstance(value, bytes | bytearray | memoryview):
         return base64.b64encode(bytes(value)).decode()
     if isinstance(value, Enum):
-        return plain(value.value, depth + 1)
+        return _shaped(value.value, depth + 1, room)
     if isinstance(value, Decimal | UUID) or hasattr(value, "__fspath__"):
         return str(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {one.name: plain(getattr(value, one.name), depth + 1) for one in dataclasses.fields(value)}
+        return {one.name: _shaped(getattr(value, one.name), depth + 1, room) for one in dataclasses.fields(value)}
     dump = getattr(value, "model_dump", None) or getattr(value, "_asdict", None)
     if callable(dump):
-        return plain(dump(), depth + 1)
+        return _shaped(dump(), depth + 1, room)
     raise InvalidInput(f"`result` holds a `{type(value).__name__}`, which is no data; return lists, dicts, texts and numbers")
 
 

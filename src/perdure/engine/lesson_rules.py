@@ -163,10 +163,10 @@ def without_origins(held: Lesson, gone: Sequence[Origin], now: datetime) -> Less
 
 
 def over_budget(lessons: Sequence[Lesson]) -> list[Lesson]:
-    """Those of a book's shown lessons that have to be archived."""
+    """Those of a book's shown lessons that have to be archived: what models drew goes before what a person wrote."""
     spare, chars = len(lessons), sum(len(one.text) for one in lessons)
     gone: list[Lesson] = []
-    for one in sorted(lessons, key=lambda one: (one.mentions, one.created_at, one.id)):
+    for one in sorted(lessons, key=lambda one: (one.source in BY_PEOPLE, one.mentions, one.created_at, one.id)):
         if spare <= BOOK_LESSONS_MAX and chars <= BOOK_CHARS_MAX:
             break
         if not one.pinned:

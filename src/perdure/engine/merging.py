@@ -11,7 +11,7 @@ from datetime import datetime, tzinfo
 from perdure.domain.errors import InvalidInput, LimitExceeded
 from perdure.domain.scope import ID_BYTES_MAX
 from perdure.domain.series import Entry, MergePlan, Rejected, SeriesSpec
-from perdure.domain.text import Json, check_id, encode_json, same_json
+from perdure.domain.text import Json, brief, check_id, encode_json, same_json
 from perdure.engine.instants import instant_us
 
 
@@ -33,13 +33,13 @@ def template_fields(template: str) -> tuple[str, ...]:
         parts = list(string.Formatter().parse(template))
     except ValueError as error:
         raise InvalidInput(
-            f"`id_template` = {template!r:.80} cannot be read ({error}); write e.g. kudos_{{activity_id}}"
+            f"`id_template` = {brief(template, 80)} cannot be read ({error}); write e.g. kudos_{{activity_id}}"
         ) from None
     names = tuple(name for _, name, _, _ in parts if name is not None)
     plain = all(name.isidentifier() for name in names) and not any(spec or conversion for _, _, spec, conversion in parts)
     if not names or not plain:
         raise InvalidInput(
-            f"`id_template` = {template!r:.80} must name fields plainly, e.g. kudos_{{activity_id}}_{{athlete_id}}"
+            f"`id_template` = {brief(template, 80)} must name fields plainly, e.g. kudos_{{activity_id}}_{{athlete_id}}"
         )
     return names
 

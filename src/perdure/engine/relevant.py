@@ -6,22 +6,28 @@ order in which it was said, with its date and its speaker.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from perdure.domain.context import Block
+from perdure.domain.memories import UNTRUSTED, Trust
 from perdure.domain.recall import Hit
 from perdure.engine.cards import Card
 from perdure.engine.sentences import cut_text
 
 Count = Callable[[str], int]
+# With these a name could end the label it stands in, and begin another's words.
+_IN_NAMES = re.compile(r"[^\w.@/+' -]")
 SEPARATOR = "\n\n"
 EXCERPT_SHARE = 0.3
 """One hit may take so much of the room for what was found; of a longer text, the beginning is shown."""
 EXCERPT_CHARS_MIN = 120
 SPEAKER_CHARS_MAX = 40
-ROLES = {"user": "user", "agent": "assistant", "tool": "tool"}
+UNTRUSTED_SHARE = 0.5
+"""Of the room of any block, so much at most goes to anybody's words: a flood of them cannot push out what the user said."""
+ROLES: dict[Trust, str] = {"user": "user", "agent": "assistant", "tool": "tool", "import": "import"}
 MISSES_MAX = 8
 """After so many hits in a row that do not fit, the rest is not tried."""
 
@@ -34,6 +40,8 @@ class Line:
     sources: tuple[str, ...] = ()
     weight: float = 0.0
     """When not all lines fit, those with the highest stay; of equals the first."""
+    trust: Trust = "user"
+    """Whose words it has. Any but the user's are marked as such."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +66,11 @@ def counted(block: Block, count: Count) -> Block:
 
 
 def listed_block(listed: Listed, tokens_max: int, count: Count, dropped: list[str]) -> Block | None:
-    """All lines if they fit, else as many as do, by weight, in their order; None if not even one does."""
+    """All lines if they fit, else as many as do, by weight, in their order; None if not even one does.
+
+    Of those that anybody may have written, as many as their share of the room holds.
+    """
+    listed = _within_share(listed, int(tokens_max * UNTRUSTED_SHARE), count)
     block = _of_lines(listed, len(listed.lines), count)
     kept = len(listed.lines)
     while block is not None and block.tokens > tokens_max:
@@ -77,6 +89,26 @@ def listed_block(listed: Listed, tokens_max: int, count: Count, dropped: list[st
     return block
 
 
+def _within_share(listed: Listed, tokens_max: int, count: Count) -> Listed:
+    """The list without the lightest of its untrusted lines, such that the others cost no more than that."""
+    doubtful = [place for place, line in enumerate(listed.lines) if line.trust in UNTRUSTED]
+    kept: set[int] = set()
+    left = tokens_max
+    for place in sorted(doubtful, key=lambda place: -listed.lines[place].weight):
+        left -= count(listed.lines[place].text) + 2
+        if left < 0:
+            break
+        kept.add(place)
+    gone = set(doubtful) - kept
+    lines = tuple(line for place, line in enumerate(listed.lines) if place not in gone)
+    return replace(listed, lines=lines, left_out=listed.left_out + len(gone))
+
+
+def mark(trust: Trust | None) -> str:
+    """How a thing is marked that is not in the user's own words; empty for what is."""
+    return "" if trust in (None, "user") else f" ({ROLES[trust]})"
+
+
 def _of_lines(listed: Listed, count_lines: int, count: Count) -> Block | None:
     if not count_lines:
         return None
@@ -84,8 +116,15 @@ def _of_lines(listed: Listed, count_lines: int, count: Count) -> Block | None:
     lines = [listed.lines[place] for place in sorted(heaviest)]
     sources = tuple(source for line in lines for source in line.sources)
     # A line break in a text must not begin another line.
-    text = "\n".join(" ".join(line.text.split()) for line in lines)
+    text = "\n".join(" ".join(_marked(line).split()) for line in lines)
     return counted(Block(listed.kind, listed.title, listed.source, text, 0, listed.volatile, sources), count)
+
+
+def _marked(line: Line) -> str:
+    """The line with its mark behind the bullet: at its end, the words themselves could have one."""
+    if not mark(line.trust):
+        return line.text
+    return f"-{mark(line.trust)} {line.text.removeprefix('- ')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +135,9 @@ class _Shown:
 
 
 def found_block(cards: Sequence[Card], hits: Sequence[Hit], tokens_max: int, count: Count, dropped: list[str]) -> Block | None:
-    """Cards on top, then the best of what was found, within the budget."""
+    """Cards on top, then the best of what was found, within the budget; of untrusted things, no more than their share."""
+    most = int(tokens_max * UNTRUSTED_SHARE)
+    cards, doubtful = _cards_within(cards, most, count)
     lines = [card.line for card in cards]
     while lines and _found(lines, [], count).tokens > tokens_max:
         lines.pop()
@@ -110,6 +151,8 @@ def found_block(cards: Sequence[Card], hits: Sequence[Hit], tokens_max: int, cou
         shown = _excerpt(hit, max(1, int(tokens_max * EXCERPT_SHARE)), count)
         day = _day(hit)
         cost = count(_line(shown)) + 2 + (0 if day in days else count(_heading(hit)) + 2)
+        if hit.trust in UNTRUSTED and doubtful + cost > most:
+            continue  # no miss: however many there are, what the user said comes after them
         if spent + cost > tokens_max:
             misses += 1
             if misses > MISSES_MAX:
@@ -119,6 +162,7 @@ def found_block(cards: Sequence[Card], hits: Sequence[Hit], tokens_max: int, cou
         chosen.append(shown)
         days.add(day)
         spent += cost
+        doubtful += cost if hit.trust in UNTRUSTED else 0
     while chosen and _found(lines, chosen, count).tokens > tokens_max:
         chosen.pop()
     if len(chosen) < len(wanted):
@@ -132,6 +176,22 @@ def found_block(cards: Sequence[Card], hits: Sequence[Hit], tokens_max: int, cou
     for one in chosen:
         ids += [one.hit.id] if one.whole else []
     return replace(block, sources=tuple(dict.fromkeys(ids)))
+
+
+def _cards_within(cards: Sequence[Card], tokens_max: int, count: Count) -> tuple[Sequence[Card], int]:
+    """The cards without the untrusted facts that are beyond the share, and what the others of those cost."""
+    kept: list[Card] = []
+    spent = 0
+    for card in cards:
+        facts = []
+        for fact in card.facts:
+            cost = count(fact.text) + 2 if fact.trust in UNTRUSTED else 0
+            if spent + cost <= tokens_max:
+                facts.append(fact)
+                spent += cost
+        if facts:
+            kept.append(replace(card, facts=tuple(facts)))
+    return kept, spent
 
 
 def _found(cards: Sequence[str], chosen: Sequence[_Shown], count: Count) -> Block:
@@ -157,7 +217,7 @@ def _heading(hit: Hit) -> str:
     return (
         f"On {hit.at:%Y-%m-%d}:"
         if hit.session is None
-        else f"On {hit.at:%Y-%m-%d}, session {' '.join(hit.session[-8:].split())}:"
+        else f"On {hit.at:%Y-%m-%d}, session {' '.join(_IN_NAMES.sub(' ', hit.session[-8:]).split())}:"
     )
 
 
@@ -166,15 +226,15 @@ def _line(shown: _Shown) -> str:
     if hit.kind == "message":
         return f"- {_speaker(hit)}: {shown.text}"
     if hit.kind == "memory":
-        return f"- known{_validity(hit)}: {shown.text}"
-    return f"- {hit.kind}: {shown.text}"
+        return f"- known{_validity(hit)}{mark(hit.trust)}: {shown.text}"
+    return f"- {hit.kind}{mark(hit.trust)}: {shown.text}"
 
 
 def _speaker(hit: Hit) -> str:
     """The name on one line, with the role that it cannot take from itself."""
-    role = ROLES.get(hit.trust or "", "")
-    name = " ".join(hit.speaker.split())[:SPEAKER_CHARS_MAX]
-    return name if name == role or not role else f"{name} ({role})"
+    role = ROLES["import" if hit.trust is None else hit.trust]
+    name = " ".join(_IN_NAMES.sub(" ", hit.speaker).split())[:SPEAKER_CHARS_MAX] or role
+    return name if name == role else f"{name} ({role})"
 
 
 def _validity(hit: Hit) -> str:

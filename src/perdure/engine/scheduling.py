@@ -8,6 +8,7 @@ from cronsim import CronSim, CronSimError
 
 from perdure.domain.errors import InvalidInput
 from perdure.domain.jobs import Job, Settlement
+from perdure.domain.text import brief
 
 BACKOFF_FIRST_S = 2.0
 BACKOFF_MOST_S = 3_600.0
@@ -31,7 +32,7 @@ def next_slot(repeat: str, now: datetime) -> datetime:
         return next(CronSim(repeat, now)).astimezone(UTC)
     except (CronSimError, StopIteration) as error:
         raise InvalidInput(
-            f"`repeat` = {repeat!r:.60} is neither `every:SECONDS` nor a cron line such as `*/30 * * * *`"
+            f"`repeat` = {brief(repeat, 60)} is neither `every:SECONDS` nor a cron line such as `*/30 * * * *`"
         ) from error
 
 
@@ -51,7 +52,7 @@ def _interval_s(repeat: str) -> float:
     except ValueError:
         step_s = 0.0
     if not 1.0 <= step_s <= 366 * 86_400:
-        raise InvalidInput(f"`repeat` = {repeat!r:.60} must be `every:` and 1 to 31,622,400 seconds, e.g. `every:1800`")
+        raise InvalidInput(f"`repeat` = {brief(repeat, 60)} must be `every:` and 1 to 31,622,400 seconds, e.g. `every:1800`")
     return step_s
 
 

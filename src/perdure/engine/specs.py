@@ -10,7 +10,7 @@ from typing import Any
 from perdure.domain.errors import InvalidInput
 from perdure.domain.scope import ID_BYTES_MAX
 from perdure.domain.series import SeriesSpec
-from perdure.domain.text import check_id, utf8_size
+from perdure.domain.text import brief, check_id, utf8_size
 from perdure.engine.instants import zone_named
 from perdure.engine.merging import template_fields
 
@@ -50,7 +50,7 @@ def checked(spec: SeriesSpec) -> SeriesSpec:
     for name in ("settles_after_s", "fresh_for_s"):
         value = getattr(spec, name)
         if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value) or value < 0:
-            raise InvalidInput(f"`{name}` = {value!r:.40} must be a number of seconds from 0 on")
+            raise InvalidInput(f"`{name}` = {brief(value)} must be a number of seconds from 0 on")
     if spec.fresh_for_s > ENDLESS_S:
         spec = replace(spec, fresh_for_s=ENDLESS_S)
     if spec.settles_after_s > ENDLESS_S:
@@ -67,4 +67,4 @@ def _check_bound(name: str, value: object, *, least: int, whole: bool) -> None:
         return
     kinds = int if whole else int | float
     if isinstance(value, bool) or not isinstance(value, kinds) or not least <= value <= 10**15:
-        raise InvalidInput(f"`{name}` = {value!r:.40} must be a {'whole ' if whole else ''}number from {least} on, or None")
+        raise InvalidInput(f"`{name}` = {brief(value)} must be a {'whole ' if whole else ''}number from {least} on, or None")

@@ -40,7 +40,7 @@ from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import Literal
 
 from perdure.domain.errors import InvalidInput
-from perdure.domain.text import utf8_size
+from perdure.domain.text import brief, utf8_size
 from perdure.domain.times import check_instant
 from perdure.engine.instants import zone_named
 from perdure.engine.timegrammar import ASKED_UNIT, COUNT, amount, compiled
@@ -93,11 +93,16 @@ def read_time_range(text: str, now: datetime, zone: str | tzinfo, *, week_start:
     now = check_instant(now, "now")
     utf8_size(text, "`text`")
     if not isinstance(zone, str | tzinfo):
-        raise InvalidInput(f"`zone` = {zone!r:.40} must be the name of a time zone, such as Europe/Berlin, or a `tzinfo`")
-    if week_start not in _WEEK_STARTS:
-        raise InvalidInput(f"`week_start` = {week_start!r:.40} is no day on which weeks begin here; use monday or sunday")
+        raise InvalidInput(f"`zone` = {brief(zone)} must be the name of a time zone, such as Europe/Berlin, or a `tzinfo`")
+    if not isinstance(week_start, str) or week_start not in _WEEK_STARTS:
+        raise InvalidInput(f"`week_start` = {brief(week_start)} is no day on which weeks begin here; use monday or sunday")
     where = zone_named(zone) if isinstance(zone, str) else zone
-    local = now.astimezone(where).replace(tzinfo=None)
+    try:
+        local = now.astimezone(where).replace(tzinfo=None)
+    except (ValueError, OverflowError):
+        raise InvalidInput(
+            f"`now` = {now.isoformat()} is no time in `zone` = {brief(zone)}; use another time or zone"
+        ) from None
     text = text[:TEXT_CHARS_MAX]
     asking = Asking(local, cues_of(text), 1 if bias == "future" else -1, _WEEK_STARTS[week_start])
     try:

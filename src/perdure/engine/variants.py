@@ -15,6 +15,7 @@ from itertools import combinations
 from perdure.domain.entities import entity_ref, slug
 from perdure.domain.errors import InvalidInput
 from perdure.domain.knowledge import EntityName
+from perdure.domain.text import brief
 from perdure.engine import given_names
 from perdure.engine.likeness import Different, Likely, Likeness, Same
 from perdure.engine.org_names import compare_orgs, org
@@ -54,7 +55,7 @@ def compare(a: EntityName, b: EntityName, *, apart: Collection[Pair] = ()) -> Li
     """The verdict on two names, in either order. `apart`: pairs of references that were seen together as two."""
     for name in (a, b):
         if name.type not in _COMPARE:
-            raise InvalidInput(f"the entity type {name.type!r:.40} is unknown; use one of {', '.join(_COMPARE)}")
+            raise InvalidInput(f"the entity type {brief(name.type)} is unknown; use one of {', '.join(_COMPARE)}")
     if a.type != b.type:
         return Different((f"one is a {a.type}, the other a {b.type}",))
     slug_a, slug_b = _slug(a.label), _slug(b.label)
@@ -119,7 +120,7 @@ class NameIndex:
         A name that goes with two known names that are plainly two is certain of neither.
         """
         if limit < 1:
-            raise InvalidInput(f"`limit` = {limit!r:.40} must be a whole number of at least 1")
+            raise InvalidInput(f"`limit` = {brief(limit)} must be a whole number of at least 1")
         found: list[Variant] = []
         for candidate in self._candidates(name):
             verdict = compare(name, candidate, apart=apart)

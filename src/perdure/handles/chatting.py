@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from perdure.domain.context import Block
+from perdure.domain.context import Block, fenced
 from perdure.domain.lessons import Heard
 from perdure.domain.messages import Message
 from perdure.domain.models import ChatMessage, Outcome
@@ -108,7 +108,7 @@ class Chat:
                 yield ChatMessage("system", given.tail)
             if message.role == "user" or message.role == "assistant":
                 if message.content.strip():
-                    yield ChatMessage("user" if message.role == "user" else "assistant", message.content)
+                    yield ChatMessage("user" if message.role == "user" else "assistant", fenced(message.content))
             else:
                 yield ChatMessage(
                     "system", Block(message.role, f"Said by a {message.role}", "the log", message.content, 0).render()

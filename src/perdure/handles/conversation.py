@@ -12,7 +12,7 @@ from perdure.domain.digests import Digest, DigestKind
 from perdure.domain.errors import InvalidInput
 from perdure.domain.messages import Message, MessageFields, NewMessage, Session
 from perdure.domain.scope import Scope
-from perdure.domain.text import utf8_size
+from perdure.domain.text import check_flag, utf8_size
 from perdure.services.assembly import Assembly
 from perdure.services.folding import Folding, Where
 from perdure.services.ingest import Ingest
@@ -82,6 +82,7 @@ class Conversation:
 
         With `force` it is folded down to what is kept after an overflow, or to its last turn. Nothing leaves the log.
         """
+        check_flag(force, "force")
         return self._do.folding.bound(self._where(session), casual=self.agent_state().casual, force=force)
 
     def fold(self, session: str | None = None) -> Sequence[Digest]:

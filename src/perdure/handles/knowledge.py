@@ -13,7 +13,7 @@ from perdure.domain.journal import Operation
 from perdure.domain.knowledge import IMPORTANCE_MAX, EntityName, FactType, MemoryType, Proposal, TodoKind, TodoProposal
 from perdure.domain.memories import MemoryRecord, Statement
 from perdure.domain.scope import ID_BYTES_MAX, Scope
-from perdure.domain.text import check_id
+from perdure.domain.text import brief, check_id
 from perdure.domain.things import AgentTask, Entity, Link, Rejection, Suggestion, TaskState, Todo
 from perdure.engine.committing import Outcome
 from perdure.engine.hygiene import flaw
@@ -92,7 +92,7 @@ def remember(scope: Scope, do: KnowledgeServices, content: str, type: MemoryType
         if text is not None:
             check_id(text, name, bytes_max=ID_BYTES_MAX)
     if not isinstance(given.get("pinned", False), bool):
-        raise InvalidInput(f"`pinned` = {given['pinned']!r:.40} must be True or False")
+        raise InvalidInput(f"`pinned` = {brief(given['pinned'])} must be True or False")
     subject = fields.get("subject")
     proposal = Proposal(
         type=type,
@@ -178,11 +178,11 @@ class Memories:
     def edit(self, key: str, *, importance: int | None = None, label: str | None = None) -> Recalled:
         """Correct what is said about the memory as a whole. What it states is corrected by `remember(…, corrects=True)`."""
         if importance is not None and (isinstance(importance, bool) or importance not in range(IMPORTANCE_MAX + 1)):
-            raise InvalidInput(f"`importance` = {importance!r:.40} must be a whole number from 0 to {IMPORTANCE_MAX}")
+            raise InvalidInput(f"`importance` = {brief(importance)} must be a whole number from 0 to {IMPORTANCE_MAX}")
 
         if label is not None:
             if not isinstance(label, str) or not 0 < len(label) <= LABEL_CHARS_MAX:
-                raise InvalidInput(f"`label` = {label!r:.40} must be a text of 1 to {LABEL_CHARS_MAX} characters")
+                raise InvalidInput(f"`label` = {brief(label)} must be a text of 1 to {LABEL_CHARS_MAX} characters")
             if (reason := flaw(label)) is not None:
                 raise InvalidInput(f"the label {reason}; choose another")
 

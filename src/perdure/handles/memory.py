@@ -23,7 +23,7 @@ from perdure.domain.recall import Recall
 from perdure.domain.scope import Scope
 from perdure.domain.series import Series
 from perdure.domain.tally import Tally
-from perdure.domain.text import utf8_size
+from perdure.domain.text import brief, check_flag, utf8_size
 from perdure.engine.auditing import read_export
 from perdure.engine.committing import Outcome
 from perdure.handles import oversight, portable
@@ -58,6 +58,7 @@ from perdure.services.history import History
 from perdure.services.ingest import Ingest
 from perdure.services.overviewing import Overviewing
 from perdure.services.prompting import BUDGET_TOKENS
+from perdure.services.series import check_name
 from perdure.services.spans import CREATE, DELETE, SEARCH, traced
 from perdure.services.state import StateService
 from perdure.services.transcripts import Transcripts
@@ -102,6 +103,7 @@ class Memory:
 
     def series(self, name: str, **rules: Unpack[SeriesRules]) -> SeriesHandle:
         """A time series of this user, shared by their agents and channels. Rules are fixed at its first use."""
+        check_name(name)
         return SeriesHandle(self.scope.owner, name, rules, self._do.series)
 
     def list_series(self, limit: int = 100) -> Sequence[Series]:
@@ -182,11 +184,13 @@ class Memory:
 
         A job does so anyway. With `dry_run` nothing is kept.
         """
+        check_flag(dry_run, "dry_run")
         held = self._do.conversation.sessions.find(self.scope, session)
         return self._do.knowledge.extracting.extract(self.scope, session=held, dry_run=dry_run)
 
     def curate(self, *, dry_run: bool = False) -> Curation:
         """Fold scattered memories of one entity and flag what clashes, now; a job does so once a day."""
+        check_flag(dry_run, "dry_run")
         return self._do.knowledge.curating.curate(self.scope.owner, self.scope.address, dry_run=dry_run)
 
     def undo(self, operation: int, *, cascade: bool = False) -> int:
@@ -194,6 +198,7 @@ class Memory:
 
         `Conflict` if later actions build on it, unless `cascade`, which takes those back, too.
         """
+        check_flag(cascade, "cascade")
         return self._do.knowledge.undoing.undo(self.scope.owner, operation, cascade=cascade)
 
     def diff(self, start: datetime, end: datetime) -> Sequence[Operation]:
@@ -214,9 +219,9 @@ class Memory:
         Name one thing: an entity, a memory, the first and last of a run of messages, or `user=True` for everything.
         """
         if not isinstance(user, bool):
-            raise InvalidInput(f"`user` = {user!r:.40} must be True or False; `forget` is about the user of this handle")
+            raise InvalidInput(f"`user` = {brief(user)} must be True or False; `forget` is about the user of this handle")
         if messages is not None and (not isinstance(messages, tuple | list) or len(messages) != 2):
-            raise InvalidInput(f"`messages` = {messages!r:.60} must be two message ids: the first and the last")
+            raise InvalidInput(f"`messages` = {brief(messages, 60)} must be two message ids: the first and the last")
         do = self._do.knowledge.forgetting
         given = {"entity": entity, "memory": memory, "messages": messages, "user": user or None}
         chosen = [name for name, value in given.items() if value is not None]

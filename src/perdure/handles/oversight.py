@@ -13,7 +13,7 @@ from perdure.domain.errors import InvalidInput
 from perdure.domain.oversight import Decision, DecisionKind, Injection, Kept, SaveMode, Target
 from perdure.domain.scope import ID_BYTES_MAX, Scope
 from perdure.domain.spans import Span
-from perdure.domain.text import check_id
+from perdure.domain.text import brief, check_id
 from perdure.domain.times import check_instant, to_us
 from perdure.ports.store import Store
 from perdure.services.keeping import Keeper, Result, check_tool
@@ -128,7 +128,7 @@ def decisions(
     if before is not None:
         check_id(before, "before", bytes_max=ID_BYTES_MAX)
     if kind not in (None, "before", "after"):
-        raise InvalidInput(f"`kind` = {kind!r:.40} is unknown; use before or after")
+        raise InvalidInput(f"`kind` = {brief(kind)} is unknown; use before or after")
     return services.store.read(
         scope.owner,
         lambda view: list(view.oversight.list_decisions(limit=rows, kind=kind, address=scope.address, before=before)),
@@ -152,7 +152,7 @@ def check_tools(tools: object) -> None:
     for name, tool in tools.items():
         check_tool(name)
         if not callable(tool):
-            raise InvalidInput(f"tool {name!r:.60} is a `{type(tool).__name__}`; pass something that can be called")
+            raise InvalidInput(f"tool {brief(name, 60)} is a `{type(tool).__name__}`; pass something that can be called")
 
 
 def takes_tools(agent: Callable[..., Any]) -> bool:
@@ -174,7 +174,7 @@ def _refuse_unknown(call: str, given: Mapping[str, object], known: type) -> None
 
 def _span(given: object) -> Span:
     if not isinstance(given, tuple | list) or len(given) != 2:
-        raise InvalidInput(f"`window` = {given!r:.80} must be two moments: from, and up to but not including")
+        raise InvalidInput(f"`window` = {brief(given, 80)} must be two moments: from, and up to but not including")
     start, end = (check_instant(moment, "window") for moment in given)
     if start >= end:
         raise InvalidInput(f"`window` ends at {end.isoformat()}, not after its start {start.isoformat()}; swap them")

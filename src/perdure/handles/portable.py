@@ -20,6 +20,7 @@ from perdure.domain.portable import (
     Part,
 )
 from perdure.domain.scope import Owner, Scope, shared_owner
+from perdure.domain.text import brief, check_flag, check_path
 from perdure.ports.store import Progress
 from perdure.services.exporting import Exporting, Target
 from perdure.services.foreign import ForeignImporting, format_of
@@ -46,12 +47,13 @@ def export(
 ) -> ExportReport:
     """See `Memory.export`."""
     if form not in EXPORT_FORMATS:
-        raise InvalidInput(f"`format` = {form!r:.40} is unknown; use one of {', '.join(EXPORT_FORMATS)}")
+        raise InvalidInput(f"`format` = {brief(form)} is unknown; use one of {', '.join(EXPORT_FORMATS)}")
+    check_flag(replace, "replace")
     if form == "jsonl":
         return do.exporting.export(scope.owner, to, replace=replace, progress=progress)
     if not isinstance(to, str | os.PathLike):
         raise InvalidInput("a vault is a folder; name one")
-    return do.vaults.export(scope.owner, Path(to), replace=replace, progress=progress)
+    return do.vaults.export(scope.owner, check_path(to, "to"), replace=replace, progress=progress)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +67,14 @@ class Importation:
 
     def __post_init__(self) -> None:
         if self.format not in IMPORT_FORMATS:
-            raise InvalidInput(f"`format` = {self.format!r:.40} is unknown; use one of {', '.join(IMPORT_FORMATS)}")
+            raise InvalidInput(f"`format` = {brief(self.format)} is unknown; use one of {', '.join(IMPORT_FORMATS)}")
+        check_flag(self.replace, "replace")
+        check_flag(self.dry_run, "dry_run")
 
 
 def import_(scope: Scope, do: PortableServices, source: Source, how: Importation) -> ImportReport:
     """See `Memory.import_`."""
-    if isinstance(source, str | os.PathLike) and Path(source).is_dir():
+    if isinstance(source, str | os.PathLike) and check_path(source, "source").is_dir():
         if how.format not in ("auto", "vault"):
             raise InvalidInput(f"{source} is a folder, which the format `{how.format}` is not; name a file, or use `vault`")
         _refuse_replacing("vault", how)
@@ -122,7 +126,7 @@ def _opened(source: Source) -> Iterator[IO[bytes]]:
         yield source
         return
     try:
-        file = Path(source).open("rb")  # noqa: SIM115 - closed below; what goes wrong then is not about opening it
+        file = check_path(source, "source").open("rb")  # closed below; what goes wrong then is not about opening it
     except FileNotFoundError:
         raise NotFound(f"{source} does not exist; check the name") from None
     except OSError as error:

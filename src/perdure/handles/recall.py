@@ -11,6 +11,7 @@ from perdure.domain.errors import InvalidInput
 from perdure.domain.recall import ENTRY_KINDS, EntryKind, Recall, RecallQuery
 from perdure.domain.scope import Scope
 from perdure.domain.spans import Span
+from perdure.domain.text import brief
 from perdure.domain.times import check_instant, to_us
 from perdure.services.indexing import Indexing
 from perdure.services.recalling import Recalling
@@ -47,7 +48,7 @@ def recall(scope: Scope, services: RecallServices, query: str, fields: RecallFie
         raise TypeError(f"recall() got an unexpected keyword argument {unknown[0]!r}")
     explain: object = fields.get("explain", False)
     if not isinstance(explain, bool):
-        raise InvalidInput(f"`explain` = {explain!r:.40} must be True or False")
+        raise InvalidInput(f"`explain` = {brief(explain)} must be True or False")
     given = RecallQuery(
         query,
         kinds=_texts(fields.get("kinds", ENTRY_KINDS), "kinds"),  # type: ignore[arg-type]  # checked by the service
@@ -67,7 +68,7 @@ def recall(scope: Scope, services: RecallServices, query: str, fields: RecallFie
 
 def _texts(given: object, name: str) -> tuple[str, ...]:
     if isinstance(given, str) or not isinstance(given, Sequence) or not all(isinstance(one, str) for one in given):
-        raise InvalidInput(f"`{name}` = {given!r:.80} must be a list of texts")
+        raise InvalidInput(f"`{name}` = {brief(given, 80)} must be a list of texts")
     return tuple(given)
 
 
@@ -75,7 +76,7 @@ def _span(given: object) -> Span | None:
     if given is None:
         return None
     if not isinstance(given, tuple | list) or len(given) != 2:
-        raise InvalidInput(f"`time_range` = {given!r:.80} must be two moments: from, and up to but not including")
+        raise InvalidInput(f"`time_range` = {brief(given, 80)} must be two moments: from, and up to but not including")
     start, end = (check_instant(moment, "time_range") for moment in given)
     if start >= end:
         raise InvalidInput(f"`time_range` ends at {end.isoformat()}, not after its start {start.isoformat()}; swap them")

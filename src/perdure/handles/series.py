@@ -12,7 +12,7 @@ from perdure.domain.errors import InvalidInput
 from perdure.domain.scope import Owner
 from perdure.domain.series import CoveredWindow, Entry, FetchRecord, Infer, MergeResult, PastEntry, Series, SeriesAnswer
 from perdure.domain.spans import Span
-from perdure.domain.text import Json
+from perdure.domain.text import Json, brief
 from perdure.engine.instants import instant_us, zone_named
 from perdure.services.aggregates import Aggregates, Period, as_csv, as_jsonl, flat, frame
 from perdure.services.readthrough import Fetcher, FetchOptions, ReadThrough, Window
@@ -141,6 +141,8 @@ class SeriesHandle:
 
         The new function returns the seed's query result: entries, coverage, gaps, reason.
         """
+        refuse_unknown("tool", options, Asking.__annotations__)
+        FetchOptions(**options)  # which checks them now, not when the function is called
 
         def wrap(call: Callable[..., Any]) -> Callable[..., dict[str, Json]]:
             @functools.wraps(call)
@@ -223,7 +225,7 @@ class SeriesHandle:
         """Lines of `jsonl` or `csv`."""
         writers = {"jsonl": as_jsonl, "csv": as_csv}
         if not isinstance(format, str) or format not in writers:
-            raise InvalidInput(f"`format` = {format!r:.40} is unknown; use one of {', '.join(writers)}")
+            raise InvalidInput(f"`format` = {brief(format)} is unknown; use one of {', '.join(writers)}")
         return writers[format](lambda: self.entries(start, end))
 
     def rows(self, start: object = None, end: object = None) -> list[dict[str, Json]]:

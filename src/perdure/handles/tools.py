@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 from perdure.domain.errors import InvalidInput, PerdureError, Unsupported
 from perdure.domain.series import CoverageRule, Infer
-from perdure.domain.text import Json
-from perdure.handles.series import SeriesHandle
+from perdure.domain.text import Json, brief
+from perdure.handles.series import SeriesHandle, refuse_unknown
 from perdure.handles.state import State
 from perdure.services.render import answer_dict, cleanup_dict, merge_dict
 from perdure.services.series import QueryOptions
@@ -86,14 +86,14 @@ class Tools:
             },
         }
         if not isinstance(style, str) or style not in shapes:
-            raise InvalidInput(f"`style` = {style!r:.40} is unknown; use one of {', '.join(shapes)}")
+            raise InvalidInput(f"`style` = {brief(style)} is unknown; use one of {', '.join(shapes)}")
         return [shapes[style](tool) for tool in self._tools.values()]
 
     def call_tool(self, name: str, params: Any = None) -> Result:
         """Call a tool by name. Whatever is wrong comes back as an answer."""
         tool = self._tools.get(name) if isinstance(name, str) else None
         if tool is None:
-            return failed(InvalidInput(f"there is no tool {name!r:.60} here; use one of {', '.join(self._tools)}"))
+            return failed(InvalidInput(f"there is no tool {brief(name, 60)} here; use one of {', '.join(self._tools)}"))
         return call_checked(tool, params)
 
     # -- the seeds' functions
@@ -119,7 +119,7 @@ class Tools:
         window = None if window_start is None else (window_start, window_end)
         infer: Infer = more.pop("infer", "none")
         if infer not in ("none", "batch_span"):
-            raise InvalidInput(f"`infer` = {infer!r:.40} is unknown; use none or batch_span")
+            raise InvalidInput(f"`infer` = {brief(infer)} is unknown; use none or batch_span")
         return merge_dict(series.merge(new_entries, window=window, complete=complete, infer=infer, **more))
 
     def query_timeseries_state(
@@ -135,6 +135,7 @@ class Tools:
     ) -> Result:
         """Entries in a range and what is covered of it. `more` may be `limit`, `page`, `by_first_seen`."""
         series = self._series(state_key, ID_FIELD, timestamp_field, None)
+        refuse_unknown("query_timeseries_state", more, ("limit", "page", "by_first_seen"))
         options = QueryOptions(coverage=coverage, fresh_for_s=fresh_for_s, **more)
         return answer_dict(series.query(start_time, end_time, options=options))
 

@@ -20,6 +20,8 @@ from perdure.domain.times import from_us
 from perdure.ports.rows import AnyRow, job_row, readable
 
 INDEX_JOB = "index"
+INDEX_ATTEMPTS_MAX = 1_000
+"""Six weeks of tries: nothing stands in for an embedder that is away, so its work waits for it longer than others wait."""
 INDEX_SINCE = 5
 """The schema version that brought the index. Of an older backup, its migration makes the jobs that fill it."""
 GONE = "gone"
@@ -168,7 +170,7 @@ class Pending:
 
 def index_job(now: datetime) -> NewJob:
     """The job that makes vectors of what is new, one per owner."""
-    return NewJob(INDEX_JOB, INDEX_JOB, now)
+    return NewJob(INDEX_JOB, INDEX_JOB, now, attempts_max=INDEX_ATTEMPTS_MAX)
 
 
 def planned(pending: Pending, held: dict[tuple[str, str], int], last: int) -> list[IndexRow]:

@@ -47,8 +47,8 @@ class OversightTx(OversightView, Protocol):
     def add_usage(self, usage: Usage) -> None:
         """Add to what is counted for its purpose and outcome; `last_at` becomes the later of both.
 
-        Counts carry no id, so the store itself does not run a transaction again that adds some, once that may have been
-        committed: `write` is `Unavailable` then.
+        Counts carry no id, so the store itself does not run a transaction again that adds some, unless it knows that it was
+        not committed: where that cannot be told, `write` is `Unavailable`.
         """
 
 

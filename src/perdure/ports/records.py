@@ -37,8 +37,8 @@ class RecordView(Protocol):
     def operations_in(self, batch: int) -> list[Operation]:
         """The operations of one action, in order."""
 
-    def find_echoes(self, hashes: Sequence[str]) -> set[str]:
-        """Those of `hashes` that stand in the register of what was put into prompts."""
+    def find_echoes(self, hashes: Sequence[str], *, until: datetime | None = None) -> set[str]:
+        """Those of `hashes` that stand in the register of what was put into prompts; `until`: since no later than then."""
 
 
 class RecordTx(RecordView, Protocol):

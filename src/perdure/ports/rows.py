@@ -307,12 +307,12 @@ def claim_values(claim: Claim, kinds: object) -> AnyRow:
 
 
 def to_queue_report(counts: Iterable[AnyRow], now: datetime) -> QueueReport:
-    """From rows of (state, count, earliest due)."""
-    by_state = {state: (count, due) for state, count, due in counts}
-    due = by_state.get("ready", (0, None))[1]
+    """From rows of (state, count, earliest due, how many were tried)."""
+    by_state = {state: (count, due, tried) for state, count, due, tried in counts}
+    _, due, tried = by_state.get("ready", (0, None, 0))
     late_s = 0.0 if due is None else max(0.0, (now - from_us(due)).total_seconds())
-    ready, running, done, dead = (by_state.get(state, (0, None))[0] for state in JOB_STATES)
-    return QueueReport(ready, running, done, dead, late_s)
+    ready, running, done, dead = (by_state.get(state, (0, None, 0))[0] for state in JOB_STATES)
+    return QueueReport(ready, running, done, dead, late_s, int(tried))
 
 
 # -- the journal and what it records -----------------------------------------------------------------------------------

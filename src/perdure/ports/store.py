@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol, TypeVar
 
+from perdure.domain.errors import InvalidInput
 from perdure.domain.jobs import Claim, Job, JobState, NewJob, QueueReport, Settlement
 from perdure.domain.journal import Attribution, Operation
 from perdure.domain.messages import CallState, Message, MessageQuery, Session
@@ -37,6 +38,13 @@ T = TypeVar("T")
 Row = tuple[str | int | float | bytes | None, ...]
 Progress = Callable[[str, int], None]
 """Called now and then during long work with the table's name and the rows done so far in it."""
+
+
+def check_progress(progress: Progress | None) -> Progress | None:
+    """`progress` if it can be called."""
+    if progress is not None and not callable(progress):
+        raise InvalidInput(f"`progress` is a `{type(progress).__name__}`; pass a function of a name and a number, or None")
+    return progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +195,7 @@ class Tx(View, Protocol):
 
 
 class Snapshot(Protocol):
-    """The whole store at one moment, as stored rows: what backup writes and verification reads."""
+    """The store, or what one owner has in it, at one moment, as stored rows: what backup writes and verification reads."""
 
     schema_version: int
 
@@ -230,8 +238,8 @@ class Store(Protocol):
     def erase(self, owner: Owner) -> int:
         """Delete every row of the owner, whatever the table; how many there were."""
 
-    def snapshot(self) -> AbstractContextManager[Snapshot]:
-        """A consistent view of everything. Writers go on meanwhile."""
+    def snapshot(self, owner: Owner | None = None) -> AbstractContextManager[Snapshot]:
+        """A consistent view of everything, or of nothing but one owner's rows. Writers go on meanwhile."""
 
     def restore(self, schema_version: int, tables: Iterable[tuple[str, Iterator[Row]]], *, replace: bool) -> Mapping[str, int]:
         """Take over the rows of a snapshot, then migrate them to this version; how many came of each table.

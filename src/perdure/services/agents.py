@@ -10,6 +10,7 @@ from perdure.domain.journal import Attribution
 from perdure.domain.limits import Limits
 from perdure.domain.records import RecordQuery
 from perdure.domain.scope import ID_BYTES_MAX, shared_owner
+from perdure.domain.secrets import without_secrets
 from perdure.domain.text import check_id, utf8_size
 from perdure.ports.clock import Clock
 from perdure.ports.lessons import AgentFiles
@@ -54,7 +55,9 @@ class Agents:
     def save(self, space: str, agent: str, texts: dict[str, str | None]) -> Agent:
         """Set those texts that are given; into its folder if there is a place for folders, else into its row."""
         check_id(agent, "agent", bytes_max=ID_BYTES_MAX)
-        given = {name: text for name, text in texts.items() if text is not None}
+        given = {
+            name: without_secrets(text) if isinstance(text, str) else text for name, text in texts.items() if text is not None
+        }
         for name, text in given.items():
             if utf8_size(text, f"`{name}`") > TEXT_BYTES_MAX:
                 raise LimitExceeded(f"`{name}` has more than {TEXT_BYTES_MAX} bytes; shorten it")

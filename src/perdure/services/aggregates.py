@@ -14,7 +14,7 @@ from typing import Any, Literal
 from perdure.domain.errors import InvalidInput, Unsupported
 from perdure.domain.scope import ID_BYTES_MAX, Owner
 from perdure.domain.series import Entry, EntryQuery, SeriesSpec
-from perdure.domain.text import Json, check_id
+from perdure.domain.text import Json, brief, check_id
 from perdure.domain.times import from_us
 from perdure.engine.instants import instant_us, zone_named
 from perdure.ports.store import Store, View
@@ -49,7 +49,7 @@ class Aggregates:
     ) -> dict[datetime, int]:
         """How many entries fall into each hour, day or week (from Monday) of a zone; empty ones between are there with 0."""
         if period not in PERIODS:
-            raise InvalidInput(f"`period` = {period!r:.40} is unknown; use one of {', '.join(PERIODS)}")
+            raise InvalidInput(f"`period` = {brief(period)} is unknown; use one of {', '.join(PERIODS)}")
 
         def work(view: View) -> dict[datetime, int]:
             place = zone_named(zone if zone is not None else _spec(view, name).zone)

@@ -20,9 +20,9 @@ from perdure.domain.api_keys import (
     permissions_of,
 )
 from perdure.domain.errors import Corrupt, InvalidInput, NotFound
-from perdure.domain.scope import RESERVED, Owner, Scope
+from perdure.domain.scope import ID_BYTES_MAX, RESERVED, Owner, Scope
 from perdure.domain.state import Revision
-from perdure.domain.text import compact_json, utf8_size
+from perdure.domain.text import brief, check_id, compact_json, utf8_size
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store, Tx, View
 
@@ -69,7 +69,7 @@ class ApiKeys:
         utf8_size(key_id, "`key_id`")
         held = self._find(key_id)
         if held is None:
-            raise NotFound(f"there is no API key {key_id!r:.40}; `perdure key list` shows those there are")
+            raise NotFound(f"there is no API key {brief(key_id)}; `perdure key list` shows those there are")
         key, digest = held
         if key.revoked_at is None:
             key = ApiKey(key.id, key.name, key.users, key.permissions, key.made_at, key.expires_at, self.clock.now())
@@ -78,6 +78,7 @@ class ApiKeys:
 
     def recognise(self, secret: str) -> ApiKey | None:
         """The key that this is the secret of, if it is in use."""
+        utf8_size(secret, "`secret`")
         mark, _, rest = secret.partition("_")
         key_id, _, _ = rest.partition("_")
         if mark != MARK or len(secret) > SECRET_CHARS_MAX or not KEY_ID.fullmatch(key_id) or not secret.isascii():
@@ -89,6 +90,7 @@ class ApiKeys:
 
     def find(self, key_id: str) -> ApiKey | None:
         """The key with that id, if it is in use."""
+        utf8_size(key_id, "`key_id`")
         held = self._find(key_id) if KEY_ID.fullmatch(key_id) else None
         return held[0] if held is not None and held[0].alive(self.clock.now()) else None
 
@@ -105,7 +107,9 @@ class ApiKeys:
         return Owner(self.space, f"{RESERVED}keys")
 
     def _users(self, users: Iterable[str]) -> tuple[str, ...]:
-        found = tuple(dict.fromkeys(users))
+        if isinstance(users, str) or not isinstance(users, Iterable):
+            raise InvalidInput(f"`users` is a `{type(users).__name__}`; pass a list of names, or leave it out for all users")
+        found = tuple(dict.fromkeys(check_id(user, "user", bytes_max=ID_BYTES_MAX) for user in users))
         if not found:
             raise InvalidInput("`users` is empty; name at least one user, or leave it out for all of them")
         if len(found) > KEY_USERS_MAX:
@@ -157,7 +161,7 @@ def _read(row: Revision) -> tuple[ApiKey, str]:
             raise ValueError
         return ApiKey(row.key, told["name"], users, tuple(told["permissions"]), made, expires, revoked), told["digest"]
     except (KeyError, TypeError, ValueError):
-        raise Corrupt(f"API key {row.key!r:.40} cannot be read; run `perdure verify`") from None
+        raise Corrupt(f"API key {brief(row.key)} cannot be read; run `perdure verify`") from None
 
 
 MOMENTS = ("made_at", "expires_at", "revoked_at")
@@ -166,7 +170,7 @@ MOMENTS = ("made_at", "expires_at", "revoked_at")
 def _named(name: str) -> str:
     utf8_size(name, "`name`")
     if not 0 < len(name) <= KEY_NAME_CHARS_MAX or not name.isprintable():
-        raise InvalidInput(f"`name` = {name!r:.60} must be a printable text of 1 to {KEY_NAME_CHARS_MAX} characters")
+        raise InvalidInput(f"`name` = {brief(name, 60)} must be a printable text of 1 to {KEY_NAME_CHARS_MAX} characters")
     return name
 
 
@@ -174,5 +178,5 @@ def _expiry(now: datetime, days: float | None) -> datetime | None:
     if days is None:
         return None
     if isinstance(days, bool) or not isinstance(days, int | float) or not 0 < days <= DAYS_MAX:
-        raise InvalidInput(f"`days` = {days!r:.40} must be more than 0 and at most {DAYS_MAX}")
+        raise InvalidInput(f"`days` = {brief(days)} must be more than 0 and at most {DAYS_MAX}")
     return now + timedelta(days=days)

@@ -11,8 +11,10 @@ from perdure.domain.context import Context
 from perdure.domain.digests import SPINE_ADDRESS, SPINE_SESSION
 from perdure.domain.errors import Conflict, InvalidInput, NotFound
 from perdure.domain.layers import Layers
+from perdure.domain.limits import NUMBER_MAX
 from perdure.domain.messages import Cursor, Message, MessageQuery, Session
 from perdure.domain.scope import Address, Scope
+from perdure.domain.text import brief
 from perdure.engine.assembling import Remembered, assemble
 from perdure.engine.upkeep import session_job
 from perdure.ports.clock import Clock
@@ -45,8 +47,8 @@ class Assembly:
     def context(self, scope: Scope, *, goal: str | None = None, budget_tokens: int | None) -> Context:
         """What the agent should be given now, and for a goal. Never over the budget."""
         budget = self.layers.history_tokens_max if budget_tokens is None else budget_tokens
-        if not isinstance(budget, int) or isinstance(budget, bool) or budget < BUDGET_MIN:
-            raise InvalidInput(f"`budget_tokens` = {budget!r:.40} must be a whole number of at least {BUDGET_MIN}")
+        if not isinstance(budget, int) or isinstance(budget, bool) or not BUDGET_MIN <= budget <= NUMBER_MAX:
+            raise InvalidInput(f"`budget_tokens` = {brief(budget)} must be a whole number of at least {BUDGET_MIN}")
         notes = self._settle(scope)
         known, answer = self.knowing.known(scope, goal, budget)
         remembered, working, unread = self.store.read(scope.owner, lambda view: self._read(view, scope.address))

@@ -14,14 +14,15 @@ import re
 import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
 from perdure.domain.errors import Conflict, Corrupt, InvalidInput, NotFound, Unavailable
 from perdure.domain.reports import BackupReport
+from perdure.domain.text import check_flag
 from perdure.ports.rows import TABLES, dump
-from perdure.ports.store import Progress, Row, Store
+from perdure.ports.store import Progress, Row, Store, check_progress
 
 FORMAT = "perdure-backup"
 FORMAT_VERSION = 1
@@ -45,6 +46,8 @@ class _Digested:
 
 def backup(store: Store, path: Path, *, replace: bool = False, progress: Progress | None = None) -> BackupReport:
     """Write everything the store holds at one moment to `path`; the file appears whole or not at all."""
+    check_progress(progress)
+    check_flag(replace, "replace")
     if path.exists() and not replace:
         raise Conflict(f"{path} exists already; choose another name, or say that it is to be replaced")
     counts: dict[str, int] = {}
@@ -72,6 +75,7 @@ def backup(store: Store, path: Path, *, replace: bool = False, progress: Progres
 
 def restore(store: Store, path: Path, *, replace: bool = False, progress: Progress | None = None) -> Mapping[str, int]:
     """Fill the store from a backup: all of it or nothing."""
+    check_flag(replace, "replace")
     check_file(path)
     with _lines(path) as lines:
         header = next(lines)
@@ -175,7 +179,9 @@ def new_file(path: Path) -> Iterator[IO[bytes]]:
     except OSError as error:
         raise Unavailable(f"{path} cannot be written ({error.strerror}); check the directory and its space") from error
     finally:
-        draft.unlink(missing_ok=True)
+        # What cannot be removed now is never taken for a backup: it has another name, and no end.
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
 
 
 def _sync_directory(directory: Path) -> None:

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from perdure.domain.digests import SPINE_ADDRESS, SPINE_SESSION, Digest, DigestKind, Source
+from perdure.domain.digests import SPINE_ADDRESS, SPINE_SESSION, Digest, DigestKind, Source, trust_of
 from perdure.domain.jobs import Job
 from perdure.domain.journal import Attribution
 from perdure.domain.layers import Layers
+from perdure.domain.memories import least
 from perdure.domain.messages import Session
 from perdure.domain.scope import Address, Owner
 from perdure.domain.text import Json
@@ -183,7 +184,7 @@ class Digesting:
             text=written.summary.text,
             pinned=(),
             lessons=(),
-            fields={**written.summary.fields, **more},
+            fields={**written.summary.fields, **more, "trust": least((written.trust, trust_of(base.digest)), "agent")},
             summariser=written.summariser,
             fallback=fallback,
             made_at=self.clock.now(),

@@ -52,6 +52,8 @@ class Doctor:
         degraded = [*store.degraded, *known]
         if queue.dead:
             degraded.append(f"jobs: {queue.dead} gave up; mend the cause, then `perdure jobs retry`")
+        if queue.failing:
+            degraded.append(f"jobs: {queue.failing} failed and are tried again; `perdure jobs` says why")
         if queue.late_s > LATE_S:
             degraded.append(f"jobs: the oldest due one waits for {queue.late_s:.0f} s; run `perdure worker`")
         asked = tuple(self.store.usage())

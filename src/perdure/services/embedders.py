@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from perdure.domain.errors import InvalidInput
+from perdure.domain.errors import InvalidInput, Unavailable
 from perdure.ports.embedding import Embedder
+from perdure.services.summarising import in_short, wanted_pause
 
 if TYPE_CHECKING:
     from perdure.ports.embedding import TextKind, Vectors
@@ -34,6 +36,20 @@ def embedded(embedder: Embedder, texts: Sequence[str], kind: TextKind) -> Vector
     length = np.linalg.norm(found, axis=1, keepdims=True)
     unit: Vectors = (found / np.where(length > 0, length, 1)).astype(np.float32)
     return unit
+
+
+@contextmanager
+def awaited() -> Iterator[None]:
+    """Whatever an embedder raises inside is `Unavailable`: a key can be mended, a model loaded, and the work then goes on."""
+    try:
+        yield
+    except Exception as error:  # the plugin edge: an embedder may be anybody's code
+        why = in_short(error)
+        raise Unavailable(
+            f"the embedder failed ({why.reason}{': ' + why.detail if why.detail else ''}); "
+            "what waits for it is found by its words meanwhile, and it is asked again",
+            retry_after_s=wanted_pause(error),
+        ) from error
 
 
 class Embedders:

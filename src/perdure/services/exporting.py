@@ -8,13 +8,13 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import IO, cast
 
 from perdure.domain.errors import Conflict, InvalidInput
 from perdure.domain.portable import ExportReport, Part
 from perdure.domain.scope import RESERVED, Owner, shared_owner
-from perdure.ports.store import Progress, Snapshot, Store
+from perdure.domain.text import check_flag, check_path
+from perdure.ports.store import Progress, Snapshot, Store, check_progress
 from perdure.services.backup import new_file
 from perdure.services.portable import PORTABLE, encoded, line_of, portable_row
 
@@ -31,11 +31,13 @@ class Exporting:
 
     def export(self, owner: Owner, to: Target, *, replace: bool = False, progress: Progress | None = None) -> ExportReport:
         """Every row of one user to a file, packed if its name ends with `.gz`, or to something that is written to."""
-        with self.store.snapshot() as snapshot, _opened(to, replace=replace) as file:
+        check_progress(progress)
+        with self.store.snapshot(owner) as snapshot, _opened(to, replace=replace) as file:
             return _written(snapshot, [owner], file, progress)
 
     def export_all(self, space: str, to: Target, *, replace: bool = False, progress: Progress | None = None) -> ExportReport:
         """The same for each user of a space, and for what its users share: its agents, and lessons that reach everybody."""
+        check_progress(progress)
         with self.store.snapshot() as snapshot, _opened(to, replace=replace) as file:
             return _written(snapshot, _owners(snapshot, space), file, progress)
 
@@ -90,7 +92,8 @@ def _opened(to: Target, *, replace: bool) -> Iterator[IO[bytes]]:
             raise InvalidInput(f"`to` is a `{type(to).__name__}`; give the name of a file, or an open one in binary mode")
         yield to
         return
-    path = Path(to)
+    path = check_path(to, "to")
+    check_flag(replace, "replace")
     if path.exists() and not replace:
         raise Conflict(f"{path} exists already; choose another name, or say that it is to be replaced")
     with new_file(path) as file:

@@ -10,7 +10,7 @@ from perdure.domain.errors import InvalidInput, Unavailable
 from perdure.domain.jobs import Job
 from perdure.domain.journal import Attribution
 from perdure.domain.knowledge import EntityName, Evidence, Extraction, ExtractionRequest, Proposal, TodoProposal
-from perdure.domain.memories import TRUSTS, Trust
+from perdure.domain.memories import TRUST_OF_ROLE, UNTRUSTED, Trust, least
 from perdure.domain.messages import Cursor, Message, MessageQuery, Session
 from perdure.domain.records import RecordQuery
 from perdure.domain.scope import Address, MessageId, Owner, Scope, SessionId
@@ -43,7 +43,6 @@ CONFIDENTIAL = re.compile(
     re.IGNORECASE,
 )
 ECHO = "it repeats what was put into a prompt"
-_TRUST_OF: dict[str, Trust] = {"user": "user", "assistant": "agent", "tool": "tool", "system": "import"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,10 +194,7 @@ class Extracting:
         request = ExtractionRequest(reading.messages, reading.before, reading.known, self.zone, owner)
         found = _sorted_out(_asked(extractor, request), reading.messages)
         cited = [one.evidence for one in found.proposals] + [one.evidence for one in found.todos]
-        prints = [_prints(evidence, reading.messages) for evidence in cited]
-        wanted = sorted(set().union(*prints)) if prints else []
-        held = self.store.read(owner, lambda view: view.records.find_echoes(wanted)) if wanted else set()
-        echoes = [bool(one & held) for one in prints]
+        echoes = self.store.read(owner, lambda view: [_is_echo(view, one, reading.messages) for one in cited]) if cited else []
         count = len(found.proposals)
         fresh = [index for index in range(count) if not echoes[index]]
         again = [(found.proposals[index], ECHO) for index in range(count) if echoes[index]]
@@ -311,7 +307,7 @@ def _trust(evidence: Iterable[Evidence], messages: dict[str, Message]) -> Trust:
         held = messages.get(one.message)
         if held is None or not _is_place(one, held):
             raise InvalidInput("it rests on words that are not in the messages it was shown")
-    return min((_TRUST_OF[messages[one.message].role] for one in cited), key=TRUSTS.index)
+    return least((TRUST_OF_ROLE[messages[one.message].role] for one in cited), "tool")
 
 
 def _is_place(evidence: Evidence, message: Message) -> bool:
@@ -327,10 +323,10 @@ def _is_todo(todo: object, messages: dict[str, Message]) -> bool:
         return False
     try:
         check_todo(todo)
-        _trust(todo.evidence, messages)
+        # Nobody promises anything through a tool.
+        return _trust(todo.evidence, messages) not in UNTRUSTED
     except InvalidInput:
         return False
-    return True
 
 
 def _readable(proposal: object) -> Proposal:
@@ -340,9 +336,18 @@ def _readable(proposal: object) -> Proposal:
     return Proposal("PROFILE", "fact", shown)
 
 
-def _prints(evidence: Iterable[Evidence], messages: Sequence[Message]) -> set[str]:
-    texts: dict[str, str] = {message.id: message.content for message in messages}
-    return {fingerprint(piece) for one in evidence for piece in _around(texts.get(one.message, ""), one.start)}
+def _is_echo(view: View, evidence: Iterable[Evidence], messages: Sequence[Message]) -> bool:
+    """Whether the words had been put into a prompt before they were said. What was shown only afterwards is no echo:
+
+    a message may be shown to an agent before it is looked through, above all while a model is away.
+    """
+    held: dict[str, Message] = {message.id: message for message in messages}
+    for one in evidence:
+        said = held.get(one.message)
+        prints = [] if said is None else [fingerprint(piece) for piece in _around(said.content, one.start)]
+        if said is not None and prints and view.records.find_echoes(prints, until=said.at):
+            return True
+    return False
 
 
 def _around(text: str, place: int) -> list[str]:

@@ -10,10 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from perdure.domain.digests import Digest, Source, Summary
+from perdure.domain.digests import Digest, Source, Summary, trust_of
 from perdure.domain.errors import Conflict, LimitExceeded, NotFound
 from perdure.domain.journal import Attribution
 from perdure.domain.layers import Layers
+from perdure.domain.memories import least
 from perdure.domain.messages import Cursor, Message, MessageQuery, Session
 from perdure.domain.scope import Address, Owner
 from perdure.domain.text import Json
@@ -239,7 +240,7 @@ class Folding:
             text=written.summary.text,
             pinned=written.pinned,
             lessons=written.summary.lessons,
-            fields=self._covered(tx, session, last_seq),
+            fields={**self._covered(tx, session, last_seq), "trust": least((written.trust, trust_of(base)), "agent")},
             summariser=written.summariser,
             fallback=False,
             made_at=now,

@@ -44,6 +44,8 @@ class Choice:
     whole: frozenset[MessageId] = frozenset()
     strike: Strike = _as_it_is
     pasts: Mapping[Row, Past] = field(default_factory=dict)
+    left: Strike = _as_it_is
+    """If nothing is held: words that may still stand in files, if it was forgotten by a process that died over it."""
 
     @property
     def nothing(self) -> bool:
@@ -61,7 +63,7 @@ def entity_choice(view: View, ref: str) -> Choice:
         ("statement", key) for key, body in known.last("statement").items() if body["memory"] in memories or group & _refs(body)
     }
     if not doomed:
-        return Choice()
+        return Choice(left=name_redactor(_names(group, (), ())))
     others = [from_body(Entity, body) for key, body in known.held["entity"].items() if key not in group]
     strike = name_redactor(_names(group, [entities[one] for one in group if one in entities], others))
     for kind in LOOSE:

@@ -43,7 +43,7 @@ from perdure.services.lessons import Lessons, leave_lessons
 from perdure.services.once import note_erasure
 from perdure.services.sessions import lock_sessions
 from perdure.services.sweeping import JOBS_MAX
-from perdure.services.transcripts import Transcripts, place_of
+from perdure.services.transcripts import Transcripts, anew_job, place_of
 
 Place = tuple[Address, int]
 
@@ -114,8 +114,12 @@ class Forgetting:
             tx.records.lock()
             choice = choose(tx)
             if choice.nothing:
-                return Forgotten(), [], choice.strike
+                return Forgotten(), [], choice.left
             report, touched = _carry_out(tx, choice, by, self.zone)
+            if self.transcripts is not None:
+                # Their files are removed once this is stored; should we die before that, the job does it.
+                for address, number in touched:
+                    tx.enqueue(anew_job(address, number, by.at), now=by.at, queue_max=JOBS_MAX)
             return report, sorted(touched, key=lambda place: (place[0].agent, place[0].channel, place[1])), choice.strike
 
         report, touched, strike = self.store.write(owner, work)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
-from perdure.domain.digests import SPINE_SESSION
+from perdure.domain.digests import SPINE_SESSION, trust_of
 from perdure.domain.instructions import Instruction
 from perdure.domain.lessons import to_lesson
-from perdure.domain.memories import Statement, to_statement
+from perdure.domain.memories import TRUST_OF_ROLE, Statement, to_statement
 from perdure.domain.messages import Message
 from perdure.domain.recall import Hit, Trace
 from perdure.domain.records import Record, RecordKind
@@ -50,7 +50,7 @@ def message_hit(message: Message) -> Hit:
         session=message.session,
         seq=message.seq,
         sources=(message.id,),
-        trust="user" if message.role == "user" else "tool" if message.role == "tool" else "agent",
+        trust=TRUST_OF_ROLE[message.role],
         tokens=message.tokens,
     )
 
@@ -108,7 +108,8 @@ def _digests(view: View, refs: Sequence[str], _now: datetime) -> list[Hit]:
             session = None if number == SPINE_SESSION else view.find_session(address, number)
             told = Hit(
                 "digest", ref, digest.text, digest.made_at, 0.0, NO_TRACE, speaker=digest.summariser,
-                address=None if session is None else address, session=None if session is None else session.id, trust="agent",
+                address=None if session is None else address, session=None if session is None else session.id,
+                trust=trust_of(digest),
             )  # fmt: skip
             hits.append(told)
     return hits
@@ -131,7 +132,7 @@ def _state(view: View, refs: Sequence[str], now: datetime) -> list[Hit]:
 def _state_hit(held: Revision) -> Hit:
     return Hit(
         "state", held.key, state_text(held.key, held.body), held.saved_at, 0.0, NO_TRACE, speaker="state",
-        valid_to=held.expires_at, trust="agent",
+        valid_to=held.expires_at, trust="tool",
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from perdure.domain.limits import Limits
 from perdure.domain.messages import Cursor, Message, MessageQuery, Session
 from perdure.domain.scope import ID_BYTES_MAX, MessageId, Scope, SessionId
 from perdure.domain.tally import Tally
-from perdure.domain.text import check_id
+from perdure.domain.text import brief, check_id
 from perdure.ports.store import Store, Tx, View
 
 
@@ -73,7 +73,7 @@ class History:
 
     def jobs(self, scope: Scope, state: JobState | None, *, limit: int) -> list[Job]:
         if state is not None and state not in JOB_STATES:
-            raise InvalidInput(f"`state` = {state!r:.40} is unknown; use one of {', '.join(JOB_STATES)}")
+            raise InvalidInput(f"`state` = {brief(state)} is unknown; use one of {', '.join(JOB_STATES)}")
         rows = self.limits.page(limit)
         return self.store.read(scope.owner, lambda view: view.list_jobs(state, limit=rows))
 
@@ -88,7 +88,7 @@ class History:
         check_id(session, "session", bytes_max=ID_BYTES_MAX)
         held = view.find_session(scope.address, SessionId(session))
         if held is None:
-            raise NotFound(f"no session {session!r:.80} at this address; list them with `sessions()`")
+            raise NotFound(f"no session {brief(session, 80)} at this address; list them with `sessions()`")
         return held
 
     def _place(self, view: View, scope: Scope, message_id: str) -> Cursor:
@@ -99,5 +99,5 @@ class History:
     def _held(self, view: View, scope: Scope, message_id: str) -> Message:
         message = view.find_messages([MessageId(message_id)]).get(MessageId(message_id))
         if message is None or message.address != scope.address:
-            raise NotFound(f"no message {message_id!r:.80} at this address")
+            raise NotFound(f"no message {brief(message_id, 80)} at this address")
         return message

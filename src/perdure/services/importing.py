@@ -24,7 +24,7 @@ from perdure.domain.limits import Limits
 from perdure.domain.portable import ImportReport, Part
 from perdure.domain.scope import Owner
 from perdure.ports.rows import TABLES, AnyRow, holds_rows, owned
-from perdure.ports.store import Progress, Row, Store
+from perdure.ports.store import Progress, Row, Store, check_progress
 from perdure.services.portable import NOBODY, PORTABLE, Line, checked_parts, portable_row, rows_of
 from perdure.services.verify import verify
 
@@ -59,6 +59,7 @@ class Importing:
 
         A user that holds data is a `Conflict`, before anything is changed, unless `replace`.
         """
+        check_progress(progress)
         schema_max = self.store.describe().schema_version
         parts = checked_parts(self._lines(file), schema_max)
         owners = [owner_of(part) for part in parts]
@@ -73,8 +74,8 @@ class Importing:
         return ImportReport("jsonl", tuple(owner.user for owner in owners), dry_run, total)
 
     def _refuse_held(self, owners: Sequence[Owner]) -> None:
-        with self.store.snapshot() as snapshot:
-            for owner in owners:
+        for owner in owners:
+            with self.store.snapshot(owner) as snapshot:
                 for table in TABLES:
                     if next(snapshot.rows(table, owner), None) is not None:
                         raise holds_rows(owner)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from perdure.domain.digests import DIGEST_KINDS, SPINE_ADDRESS, SPINE_SESSION
+from perdure.domain.errors import Unavailable
 from perdure.domain.jobs import Job
 from perdure.domain.messages import Cursor, Message, MessageQuery, Session
 from perdure.domain.recall import ENTRY_KINDS, LEXICON, Hit, NewEntry
@@ -21,8 +22,8 @@ from perdure.engine.passages import spans_of
 from perdure.ports.clock import Clock
 from perdure.ports.embedding import Embedder
 from perdure.ports.index import GONE, IndexHead, IndexRow, Pack
-from perdure.ports.store import Progress, Store, Tx, View
-from perdure.services.embedders import embedded, embedder_id
+from perdure.ports.store import Progress, Store, Tx, View, check_progress
+from perdure.services.embedders import awaited, embedded, embedder_id
 from perdure.services.entering import ENTRY_OF, ZONE, enter_digests, enter_record, entry_of
 from perdure.services.found import Name, read_found
 from perdure.services.shelves import dims_of
@@ -57,6 +58,7 @@ class Indexing:
 
         What has been indexed rightly keeps its entry and its vectors.
         """
+        check_progress(progress)
         self.store.write(owner, lambda tx: tx.index.mend())
         self.rebuild(owner, progress)
         self._recheck_vectors(owner)
@@ -86,16 +88,17 @@ class Indexing:
 
     def make_vectors(self, owner: Owner, progress: Progress | None = None) -> None:
         """Make what is missing of the vectors of the embedder in use. When they are all there, they answer."""
-        embedder = self.embedder()
+        with awaited():
+            embedder = self.embedder()
+            name = "" if embedder is None else embedder_id(embedder)
         if embedder is None:
             return
-        name = embedder_id(embedder)
         done = 0
         while True:
             head, rows, found = self.store.read(owner, lambda view: self._waiting(view, name))
             if not rows:
                 break
-            vectors = _embedded(embedder, rows, found)
+            vectors = _embedded(embedder, rows, found, dims_of(name))
             last = rows[-1].number
             self.store.write(owner, lambda tx: _keep(tx, name, vectors, head, last))  # noqa: B023 - it runs before the next turn
             done += len(rows)
@@ -130,8 +133,9 @@ class Indexing:
         """Lay out what has its vectors for reading at once: every full run, and whatever stands between two packs."""
         from perdure.engine.segments import segment_of, to_pack, with_vectors
 
-        embedder = self.embedder()
-        dims, name = (0, "") if embedder is None else (embedder.dims, embedder_id(embedder))
+        with awaited():
+            embedder = self.embedder()
+            dims, name = (0, "") if embedder is None else (embedder.dims, embedder_id(embedder))
         while True:
             head, rows, vectors = self.store.read(owner, lambda view: _packable(view, name))
             if not rows:
@@ -222,7 +226,7 @@ def _lower(tx: Tx, vectored: int) -> None:
     tx.index.put_head(replace(head, vectored=min(head.vectored, vectored)))
 
 
-def _embedded(embedder: Embedder, rows: Sequence[IndexRow], found: dict[Name, Hit]) -> list[tuple[int, bytes]]:
+def _embedded(embedder: Embedder, rows: Sequence[IndexRow], found: dict[Name, Hit], dims: int) -> list[tuple[int, bytes]]:
     from perdure.engine.segments import packed_vectors
 
     texts: list[str] = []
@@ -235,7 +239,10 @@ def _embedded(embedder: Embedder, rows: Sequence[IndexRow], found: dict[Name, Hi
             texts += [held.text[start:end] for start, end in spans]
     if not texts:
         return []
-    vectors = embedded(embedder, texts, "passage")
+    with awaited():
+        vectors = embedded(embedder, texts, "passage")
+        if vectors.shape[1] != dims:
+            raise Unavailable(f"its vectors have {vectors.shape[1]} numbers now, and had {dims} a moment ago")
     return [(number, packed_vectors(vectors[start:end])) for number, start, end in places]
 
 

@@ -35,7 +35,7 @@ class Ingest:
         With `holder`, only while that holder has the floor of the channel; else it is a `Conflict`.
         """
         drafts: list[Draft] = []
-        if not hasattr(messages, "__iter__"):
+        if isinstance(messages, type) or not hasattr(messages, "__iter__"):
             raise InvalidInput(f"`messages` is a `{type(messages).__name__}`; pass `perdure.NewMessage` values in a list")
         by = self.drafting(self.clock.now())
         for message in messages:

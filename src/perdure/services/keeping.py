@@ -10,9 +10,10 @@ from perdure.domain.errors import Conflict, InvalidInput, LimitExceeded, NotFoun
 from perdure.domain.models import ChatMessage, Consulted
 from perdure.domain.oversight import SAVE_MODES, Decision, Kept, SaveMode, SeriesOffer
 from perdure.domain.scope import ID_BYTES_MAX, Scope
+from perdure.domain.secrets import without_secrets_in
 from perdure.domain.series import FetchRecord
 from perdure.domain.spans import Span
-from perdure.domain.text import Json, check_id, same_json, utf8_size
+from perdure.domain.text import Json, brief, check_id, same_json, utf8_size
 from perdure.domain.times import to_us
 from perdure.engine.keeping import (
     Verdict,
@@ -97,6 +98,8 @@ class Keeper:
 
     def accept(self, scope: Scope, suggested: Kept, value: object) -> Kept:
         """Save what was suggested. `value` is the result that the suggestion was made of."""
+        if not isinstance(suggested, Kept):
+            raise InvalidInput(f"`suggested` is a `{type(suggested).__name__}`; pass what `after` answered")
         if suggested.action != "suggested" or suggested.key is None:
             raise InvalidInput(
                 f"nothing was suggested here: the decision was `{suggested.action}`; call `after` in mode suggest"
@@ -135,7 +138,12 @@ class Keeper:
         if not found.save:
             return replace(nothing, reason=found.reason)
         wanted = replace(nothing, action="suggested", reason=found.reason, key=found.key)
-        return wanted if mode == "suggest" else self._stored(scope, wanted, value)
+        if mode == "suggest":
+            return wanted
+        if not self._may_replace(scope, result, found.key):
+            why = f"`{found.key}` holds something else already, which no model may replace; accept it, or name it in the goal"
+            return replace(wanted, reason=f"{why}; {found.reason}"[:REASON_CHARS_MAX])
+        return self._stored(scope, wanted, value)
 
     def _offer(self, scope: Scope, result: Result, value: Json, found: Verdict) -> SeriesOffer | None:
         """How the result belongs into a series: by its looks, or because there is one of that name already."""
@@ -160,6 +168,21 @@ class Keeper:
             return True
         by_goal = verdict(result.tool, [result.goal], result.goal)
         return by_goal.save and by_goal.key == offer.name
+
+    def _may_replace(self, scope: Scope, result: Result, key: str) -> bool:
+        """Whether a result may be saved under a key unasked: a new one, the tool's own, one that the goal names, or one that
+        results of this tool are kept under. As with series, a model that names another one is not followed."""
+        if key == key_of(result.tool) or not self.state.find(scope.owner, key).found:
+            return True
+        by_goal = verdict(result.tool, [result.goal], result.goal)
+        if by_goal.save and by_goal.key == key:
+            return True
+        made = self.store.read(scope.owner, lambda view: view.oversight.list_decisions(limit=DECISIONS_KEPT, kind="after"))
+        return any(
+            one.body.get("action") in ("saved", "unchanged")
+            and (one.body.get("tool"), one.body.get("key")) == (result.tool, key)
+            for one in made
+        )
 
     def _verdict(self, scope: Scope, result: Result, value: Json, nothing: Kept) -> tuple[Verdict, Kept]:
         """The model's verdict if there is one that can be used, else that of the rules."""
@@ -227,7 +250,7 @@ class Keeper:
             "outcome": kept.outcome,
             "took_ms": kept.took_ms,
         }
-        decision = Decision(kept.id, self.clock.now(), scope.address, "after", body)
+        decision = Decision(kept.id, self.clock.now(), scope.address, "after", without_secrets_in(body))
         self.store.write(scope.owner, lambda tx: tx.oversight.put_decision(decision, keep=DECISIONS_KEPT))
 
 
@@ -246,11 +269,11 @@ def _check(result: Result) -> None:
         raise LimitExceeded(f"`goal` has more than {GOAL_BYTES_MAX} bytes; say it in fewer words")
     check_deadline(result.deadline_s)
     if result.mode is not None and result.mode not in SAVE_MODES:
-        raise InvalidInput(f"`mode` = {result.mode!r:.40} is unknown; use one of {', '.join(SAVE_MODES)}")
+        raise InvalidInput(f"`mode` = {brief(result.mode)} is unknown; use one of {', '.join(SAVE_MODES)}")
     for name in ("allow", "deny"):
         given = getattr(result, name)
         is_list = isinstance(given, Collection) and not isinstance(given, str)
         if given is None and name == "allow":
             continue
         if not is_list or not all(isinstance(one, str) for one in given):
-            raise InvalidInput(f"`{name}` = {given!r:.60} must be a list of tool names")
+            raise InvalidInput(f"`{name}` = {brief(given, 60)} must be a list of tool names")

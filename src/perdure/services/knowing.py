@@ -50,7 +50,7 @@ class Knowing:
         """The lists that always belong into a context, and with a goal what was found for it."""
         now = self.clock.now()
         most = min(FOUND_MAX, max(FOUND_MIN, budget_tokens // TOKENS_PER_HIT))
-        answer = None if not goal else self.recalling.recall(scope, RecallQuery(goal, limit=most, collapse=False))
+        answer = None if not goal else self.recalling.balanced(scope, RecallQuery(goal, limit=most, collapse=False))
         hits = () if answer is None else _without_told(answer.hits)
         pinned, overflow = self.knowledge.foundation(scope)
         cards = self._cards(scope, hits, now) if hits else ()
@@ -137,7 +137,7 @@ def _pinned(pinned: Sequence[Recalled], told: set[str]) -> Iterable[Line]:
     for one in pinned:
         for statement in one.statements:
             if statement.id not in told:
-                yield Line(f"- {_told_of(statement)}", (statement.id,), float(statement.importance))
+                yield Line(f"- {_told_of(statement)}", (statement.id,), float(statement.importance), statement.trust)
 
 
 def _told_of(statement: Statement) -> str:
@@ -169,7 +169,7 @@ def _facts(view: View, entities: Sequence[str], agent: str, now: datetime) -> It
         memory = memories.get(one.memory)
         if memory is not None and memory.status == "ACTIVE":
             pinned = memory.pinned and (one.importance == PINNED_IMPORTANCE or one.memory not in told_pinned)
-            yield Fact(one.id, one.content, one.entities, one.importance, pinned, one.recorded_at)
+            yield Fact(one.id, one.content, one.entities, one.importance, pinned, one.recorded_at, one.trust)
 
 
 def _todo_line(todo: Todo, now: datetime) -> str:

@@ -15,7 +15,7 @@ from perdure.domain.limits import Limits
 from perdure.domain.memories import MemoryRecord, Statement, Trust, to_memory, to_statement
 from perdure.domain.records import Record, RecordQuery, Term
 from perdure.domain.scope import Owner, Scope
-from perdure.domain.text import utf8_size
+from perdure.domain.text import brief, utf8_size
 from perdure.domain.things import Rejection, from_body
 from perdure.domain.times import check_instant, to_us
 from perdure.engine.attributes import is_single_valued
@@ -119,10 +119,12 @@ class Knowledge:
             if (moment := getattr(query, name)) is not None:
                 check_instant(moment, name)
         if query.behind is not None:
+            if not isinstance(query.behind, tuple | list) or len(query.behind) != 2:
+                raise InvalidInput(f"`behind` = {brief(query.behind)} must be a moment and a key, as of the last memory listed")
             check_instant(query.behind[0], "behind")
             utf8_size(query.behind[1], "`behind`")
         if query.type is not None and query.type not in MEMORY_TYPES:
-            raise InvalidInput(f"`type` = {query.type!r:.40} is unknown; use one of {', '.join(MEMORY_TYPES)}")
+            raise InvalidInput(f"`type` = {brief(query.type)} is unknown; use one of {', '.join(MEMORY_TYPES)}")
         now = self.clock.now()
 
         def work(view: View) -> list[Recalled]:
@@ -278,9 +280,9 @@ def check_proposal(proposal: Proposal) -> Proposal:
     if not isinstance(proposal, Proposal):
         raise InvalidInput(f"a proposal is a `{type(proposal).__name__}`; give `Proposal` values")
     if proposal.type not in MEMORY_TYPES:
-        raise InvalidInput(f"`type` = {proposal.type!r:.40} cannot be written; use one of {', '.join(MEMORY_TYPES)}")
+        raise InvalidInput(f"`type` = {brief(proposal.type)} cannot be written; use one of {', '.join(MEMORY_TYPES)}")
     if proposal.fact_type not in FACT_TYPES:
-        raise InvalidInput(f"`fact_type` = {proposal.fact_type!r:.40} is unknown; use one of {', '.join(FACT_TYPES)}")
+        raise InvalidInput(f"`fact_type` = {brief(proposal.fact_type)} is unknown; use one of {', '.join(FACT_TYPES)}")
     _check_words(proposal)
     _check_numbers(proposal)
     for name, kind in (("entities", EntityName), ("evidence", Evidence)):
@@ -289,7 +291,7 @@ def check_proposal(proposal: Proposal) -> Proposal:
             raise InvalidInput(f"`{name}` of a proposal must be a list of `{kind.__name__}` values")
     for entity in (*proposal.entities, *(() if proposal.subject is None else (proposal.subject,))):
         if not isinstance(entity, EntityName) or entity.type not in ENTITY_TYPES:
-            raise InvalidInput(f"entity {entity!r:.80} is none; use `EntityName` with one of {', '.join(ENTITY_TYPES)}")
+            raise InvalidInput(f"entity {brief(entity, 80)} is none; use `EntityName` with one of {', '.join(ENTITY_TYPES)}")
         _text(entity.label, "label")
     return proposal
 
@@ -301,26 +303,26 @@ def _check_words(proposal: Proposal) -> None:
             raise InvalidInput(f"`{name}` contains NUL, which no store keeps; remove it")
     if proposal.attribute is not None and not ATTRIBUTE.fullmatch(proposal.attribute):
         raise InvalidInput(
-            f"`attribute` = {proposal.attribute!r:.60} must be a name of small letters, digits and underscores, at most 60"
+            f"`attribute` = {brief(proposal.attribute, 60)} must be a name of small letters, digits and underscores, at most 60"
         )
 
 
 def _check_numbers(proposal: Proposal) -> None:
     if isinstance(proposal.importance, bool) or proposal.importance not in range(IMPORTANCE_MAX + 1):
-        raise InvalidInput(f"`importance` = {proposal.importance!r:.40} must be a whole number from 0 to {IMPORTANCE_MAX}")
+        raise InvalidInput(f"`importance` = {brief(proposal.importance)} must be a whole number from 0 to {IMPORTANCE_MAX}")
     confidence: object = proposal.confidence
     if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0 <= confidence <= 1:
-        raise InvalidInput(f"`confidence` = {confidence!r:.40} must be a number from 0 to 1")
+        raise InvalidInput(f"`confidence` = {brief(confidence)} must be a number from 0 to 1")
     if proposal.valid_from is not None:
         check_instant(proposal.valid_from, "valid_from")
     for name in ("ended", "corrects"):
         if not isinstance(getattr(proposal, name), bool):
-            raise InvalidInput(f"`{name}` = {getattr(proposal, name)!r:.40} must be True or False")
+            raise InvalidInput(f"`{name}` = {brief(getattr(proposal, name))} must be True or False")
 
 
 def _text(value: object, name: str) -> str:
     if not isinstance(value, str):
-        raise InvalidInput(f"`{name}` = {value!r:.40} must be a text")
+        raise InvalidInput(f"`{name}` = {brief(value)} must be a text")
     utf8_size(value, f"`{name}`")
     return value
 
@@ -328,7 +330,7 @@ def _text(value: object, name: str) -> str:
 def entity_names(refs: Iterable[str | EntityName]) -> tuple[EntityName, ...]:
     """Entities as callers give them: values, or texts such as `person:John Doe`."""
     if isinstance(refs, str) or not hasattr(refs, "__iter__"):
-        raise InvalidInput(f'`entities` = {refs!r:.80} must be a list, such as ["person:John Doe"]')
+        raise InvalidInput(f'`entities` = {brief(refs, 80)} must be a list, such as ["person:John Doe"]')
     found = []
     for ref in refs:
         if isinstance(ref, EntityName):
@@ -336,7 +338,9 @@ def entity_names(refs: Iterable[str | EntityName]) -> tuple[EntityName, ...]:
             continue
         parsed = parse_ref(_text(ref, "entity"))
         if parsed.type is None:
-            raise InvalidInput(f"entity {ref!r:.80} has no type; write it like `person:John Doe` ({', '.join(ENTITY_TYPES)})")
+            raise InvalidInput(
+                f"entity {brief(ref, 80)} has no type; write it like `person:John Doe` ({', '.join(ENTITY_TYPES)})"
+            )
         found.append(EntityName(parsed.type, ref.split(":", 1)[1].strip()))
     return tuple(found)
 

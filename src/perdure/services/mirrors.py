@@ -90,18 +90,29 @@ class Mirrors:
         return self._edit(book, change)
 
     def strike(self, book: Book, unwanted: Callable[[str], bool]) -> int:
-        """Take lines out of the file, whatever they are; how many. What they said must have left the store before."""
+        """Take lines out of the file, whatever they are; how many. What they said must have left the store before.
+
+        The rest is brought together as by `sync`: the note beside the file then says so, and nobody would look again.
+        """
         if self.files is None or not self.files.keeps(book) or not self.files.read(book):
             return 0
+        struck = 0
 
-        def change(held: str | None, base: frozenset[str]) -> tuple[str, Sequence[str], int]:
-            text = held or ""
+        def without(text: str) -> str:
+            nonlocal struck
             whole = without_lessons(text, unwanted)  # a bullet of several lines goes as a whole
             kept = "".join(line for line in whole.splitlines(keepends=True) if not unwanted(line))
-            standing = set(_keys(book, kept))
-            return kept, [key for key in base if key in standing], text.count("\n") - kept.count("\n")
+            struck = text.count("\n") - kept.count("\n")
+            return kept
 
-        return self.files.edit(book, change, rows=lambda: self._rows(book))
+        def in_anothers(held: str | None, _base: frozenset[str]) -> tuple[str, Sequence[str], None]:
+            return without(held or ""), (), None
+
+        if self.files.is_anothers(book, self._rows(book)):
+            self.files.edit(book, in_anothers, rows=lambda: "/")
+        else:
+            self._edit(book, without)
+        return struck
 
     def take_out(self, book: Book, keys: Collection[str]) -> int:
         """Take the lines of lessons that are no more out of the file; how many lines."""

@@ -8,17 +8,19 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
-from perdure.domain.context import Block, visible
+from perdure.domain.context import Block, fenced
 from perdure.domain.errors import InvalidInput, LimitExceeded, Unavailable
+from perdure.domain.limits import NUMBER_MAX
 from perdure.domain.messages import Session
 from perdure.domain.models import Consulted
 from perdure.domain.oversight import TARGETS, Choice, ChoiceKind, Decision, Injection, Target
 from perdure.domain.recall import Hit, Recall, RecallQuery
 from perdure.domain.scope import Scope
+from perdure.domain.secrets import without_secrets_in
 from perdure.domain.series import Series
 from perdure.domain.spans import Span
 from perdure.domain.state import KeyInfo
-from perdure.domain.text import Json, utf8_size
+from perdure.domain.text import Json, brief, utf8_size
 from perdure.domain.times import to_us
 from perdure.engine.offering import (
     Offer,
@@ -292,9 +294,9 @@ class Overseer:
         left_s = work.until - self.clock.monotonic()
         try:
             if self.recalling.asks_nobody:
-                answer = self.recalling.recall(work.scope, query)
+                answer = self.recalling.balanced(work.scope, query)
             else:
-                answer = within(left_s, lambda: self.recalling.recall(work.scope, query))
+                answer = within(left_s, lambda: self.recalling.balanced(work.scope, query))
         except TooLate:
             work.notes.append(f"memories were not looked up within {work.asked.deadline_s:g} s; the goal runs without them")
             return None
@@ -401,7 +403,7 @@ class Overseer:
             "took_ms": made.took_ms,
             "notes": list(made.notes),
         }
-        decision = Decision(made.id, work.now, work.scope.address, "before", body)
+        decision = Decision(made.id, work.now, work.scope.address, "before", without_secrets_in(body))
         self.store.write(work.scope.owner, lambda tx: tx.oversight.put_decision(decision, keep=DECISIONS_KEPT))
         register_echoes(self.store, self.clock, work.scope.owner, made.blocks)
 
@@ -412,17 +414,17 @@ def _check(asked: Asked) -> None:
     if not asked.goal.strip():
         raise InvalidInput("`goal` is empty; say what is to be done")
     if asked.target not in TARGETS:
-        raise InvalidInput(f"`target` = {asked.target!r:.40} is unknown; use one of {', '.join(TARGETS)}")
+        raise InvalidInput(f"`target` = {brief(asked.target)} is unknown; use one of {', '.join(TARGETS)}")
     budget = asked.budget_tokens
-    if not isinstance(budget, int) or isinstance(budget, bool) or budget < BUDGET_TOKENS_MIN:
-        raise InvalidInput(f"`budget_tokens` = {budget!r:.40} must be a whole number of at least {BUDGET_TOKENS_MIN}")
+    if not isinstance(budget, int) or isinstance(budget, bool) or not BUDGET_TOKENS_MIN <= budget <= NUMBER_MAX:
+        raise InvalidInput(f"`budget_tokens` = {brief(budget)} must be a whole number of at least {BUDGET_TOKENS_MIN}")
     check_deadline(asked.deadline_s)
 
 
 def check_deadline(seconds: object) -> None:
     """`InvalidInput` unless one can wait so long."""
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds <= 3600:
-        raise InvalidInput(f"`deadline_s` = {seconds!r:.40} must be a number of seconds above 0, at most 3600")
+        raise InvalidInput(f"`deadline_s` = {brief(seconds)} must be a number of seconds above 0, at most 3600")
 
 
 @lru_cache(maxsize=64)
@@ -441,11 +443,11 @@ _LIST_KINDS: Mapping[str, ChoiceKind] = {"foundation": "memory", "instructions":
 
 
 def _visible(value: Json) -> Json:
-    """The same without characters that nobody sees: they carry what people would not let pass."""
+    """The same without characters that nobody sees, and without what could pass for a block: as blocks themselves have it."""
     if isinstance(value, str):
-        return visible(value)
+        return fenced(value)
     if isinstance(value, list):
         return [_visible(one) for one in value]
     if isinstance(value, dict):
-        return {visible(str(name)): _visible(one) for name, one in value.items()}
+        return {fenced(str(name)): _visible(one) for name, one in value.items()}
     return value

@@ -12,6 +12,7 @@ from perdure.domain.errors import InvalidInput
 from perdure.domain.messages import Cursor, Message, MessageQuery, Session
 from perdure.domain.overview import DayActivity, Overview
 from perdure.domain.scope import Scope
+from perdure.domain.text import brief
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store, View
 
@@ -32,7 +33,7 @@ class Overviewing:
     def overview(self, scope: Scope, *, days: int) -> Overview:
         """Counts, and the activity of the last `days` days, today included."""
         if isinstance(days, bool) or not isinstance(days, int) or not 1 <= days <= DAYS_MAX:
-            raise InvalidInput(f"`days` = {days!r:.40} must be a whole number from 1 to {DAYS_MAX}")
+            raise InvalidInput(f"`days` = {brief(days)} must be a whole number from 1 to {DAYS_MAX}")
         zone, now = ZoneInfo(self.zone), self.clock.now()
         today = now.astimezone(zone).date()
         first = today - timedelta(days=days - 1)

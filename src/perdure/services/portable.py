@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from perdure.domain.errors import InvalidInput
 from perdure.domain.portable import FORMAT, VERSION, Part
-from perdure.domain.text import JSON_DEPTH_MAX, check_json
+from perdure.domain.text import JSON_DEPTH_MAX, brief, check_json
 from perdure.ports.index import INDEX_JOB
 from perdure.ports.rows import TABLES, AnyRow, dump
 from perdure.services.once import PREFIX as REQUESTS
@@ -166,7 +166,7 @@ class _Reading:
         self._digest.update(line.data)
         table = value.get("table")
         if not isinstance(table, str) or table not in PORTABLE:
-            line.wrong(f"names table {table!r:.40}, which no export holds")
+            line.wrong(f"names table {brief(table)}, which no export holds")
         if any(PORTABLE.index(one) > PORTABLE.index(table) for one in self._counts):
             line.wrong(f"has a row of `{table}` behind those of another table")
         columns = tuple(name for name in TABLES[table].columns[2:] if name in value)
@@ -195,17 +195,19 @@ def _headed(line: Line, value: Mapping[str, Any], before: list[Part], schema_max
     if value.get("format") != FORMAT:
         line.wrong("is no heading of an export; choose a file that `perdure export` wrote, or say which format it has")
     if value.get("version") != VERSION:
-        line.wrong(f"has format version {value.get('version')!r:.20}, this perdure reads {VERSION}; upgrade perdure")
+        line.wrong(f"has format version {brief(value.get('version'), 20)}, this perdure reads {VERSION}; upgrade perdure")
     schema = value.get("schema")
     if not isinstance(schema, int) or isinstance(schema, bool) or schema < 1:
-        line.wrong(f"has schema version {schema!r:.20}; use the file as it was exported")
+        line.wrong(f"has schema version {brief(schema, 20)}; use the file as it was exported")
     if schema > schema_max:
         line.wrong(f"has schema version {schema}, but this perdure knows 1 to {schema_max}; upgrade perdure")
     number, of = value.get("part"), value.get("of")
     begins = not before or before[-1].number == before[-1].of
     wanted = (1, of) if begins else (before[-1].number + 1, before[-1].of)
     if not isinstance(of, int) or isinstance(of, bool) or of < 1 or (number, of) != wanted:
-        line.wrong(f"begins part {number!r:.20} of {of!r:.20}, where another is due: the file was altered; export it again")
+        line.wrong(
+            f"begins part {brief(number, 20)} of {brief(of, 20)}, where another is due: the file was altered; export it again"
+        )
     if not all(isinstance(value.get(name), str) for name in ("space", "user")):
         line.wrong("does not say whose data follows; use the file as it was exported")
     return Part(schema, value["space"], value["user"], wanted[0], of)

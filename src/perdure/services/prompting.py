@@ -8,9 +8,10 @@ from zoneinfo import ZoneInfo
 
 from perdure.domain.agents import Agent
 from perdure.domain.errors import Corrupt, InvalidInput, Unavailable
+from perdure.domain.limits import NUMBER_MAX
 from perdure.domain.prompts import PartKind, Prompt
 from perdure.domain.scope import Scope
-from perdure.domain.text import utf8_size
+from perdure.domain.text import brief, utf8_size
 from perdure.engine.combining import combine
 from perdure.engine.periods import period_of, time_line
 from perdure.ports.clock import Clock
@@ -35,8 +36,12 @@ class Prompting:
     def prompt(self, scope: Scope, request: str, *, budget_tokens: int) -> Prompt:
         """Soul, mood, memory and skill of the agent that answers here, and the time. Never over the budget."""
         utf8_size(request, "`request`")
-        if not isinstance(budget_tokens, int) or isinstance(budget_tokens, bool) or budget_tokens < BUDGET_MIN:
-            raise InvalidInput(f"`budget_tokens` = {budget_tokens!r:.40} must be a whole number of at least {BUDGET_MIN}")
+        if (
+            not isinstance(budget_tokens, int)
+            or isinstance(budget_tokens, bool)
+            or not BUDGET_MIN <= budget_tokens <= NUMBER_MAX
+        ):
+            raise InvalidInput(f"`budget_tokens` = {brief(budget_tokens)} must be a whole number of at least {BUDGET_MIN}")
         shown = self.lessons.shown(scope)
         notes = list(shown.notes)
         agent = Agent(shown.agent)

@@ -17,6 +17,7 @@ from perdure.domain.errors import InvalidInput, LimitExceeded, PerdureError
 from perdure.domain.scope import Owner
 from perdure.domain.series import FetchRecord, SeriesAnswer
 from perdure.domain.spans import Span, bridged, gaps, split
+from perdure.domain.text import brief
 from perdure.domain.times import to_us
 from perdure.engine.coverage import judge, seconds_us
 from perdure.engine.instants import zone_named
@@ -77,11 +78,11 @@ class FetchOptions:
             value = getattr(self, name)
             missing = value is None and name == "longest_s"
             if not missing and (isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0):
-                raise InvalidInput(f"`{name}` = {value!r:.40} must be a number of seconds from 0 on")
+                raise InvalidInput(f"`{name}` = {brief(value)} must be a number of seconds from 0 on")
         if self.longest_s is not None and self.longest_s < 0.001:
-            raise InvalidInput(f"`longest_s` = {self.longest_s!r:.40} must be at least a millisecond")
+            raise InvalidInput(f"`longest_s` = {brief(self.longest_s)} must be at least a millisecond")
         if self.lease_s < 0.001:
-            raise InvalidInput(f"`lease_s` = {self.lease_s!r:.40} must be at least a millisecond")
+            raise InvalidInput(f"`lease_s` = {brief(self.lease_s)} must be at least a millisecond")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from perdure.domain.entities import slug
 from perdure.domain.errors import InvalidInput, LimitExceeded, NotFound
-from perdure.domain.limits import Limits
+from perdure.domain.limits import NUMBER_MAX, Limits
+from perdure.domain.memories import UNTRUSTED
 from perdure.domain.messages import Cursor, Message, MessageQuery
 from perdure.domain.recall import (
     ENTRY_KINDS,
@@ -31,11 +32,12 @@ from perdure.domain.recall import (
 from perdure.domain.records import RecordQuery
 from perdure.domain.scope import Address, Scope, SessionId
 from perdure.domain.spans import Span
-from perdure.domain.text import utf8_size
+from perdure.domain.text import brief, utf8_size
 from perdure.domain.things import Suggestion, from_body
 from perdure.domain.times import check_instant, from_us, to_us
 from perdure.engine.blending import frequencies
 from perdure.engine.entries import agent_hash, entity_hash, place_hash, session_hash, speaker_in
+from perdure.engine.relevant import UNTRUSTED_SHARE
 from perdure.ports.clock import Clock
 from perdure.ports.index import INDEX_JOB, IndexHead, index_job
 from perdure.ports.rerank import Reranker
@@ -58,6 +60,8 @@ QUERY_BYTES_MAX = 100_000
 CANDIDATES_MIN = 50
 """So many of the best are ordered anew by the blend or a reranker, whatever the limit."""
 SPARE, FEW = 5, 3
+TRUSTED_LOOK_MAX = 5_000
+"""So many entries are looked through for what the user said, when others take up most of an answer."""
 LAST_US = to_us(datetime.max.replace(tzinfo=UTC))
 NEIGHBOURS_MAX = 10
 SUGGESTIONS_MAX = 1_000
@@ -93,6 +97,18 @@ class Recalling:
         with self.alone() if self.asks_nobody else nullcontext():
             return self._recall(scope, wanted)
 
+    def balanced(self, scope: Scope, query: RecallQuery) -> Recall:
+        """As `recall`; and where tools and what came from elsewhere take up most of the answer, behind it what the user and
+        the agent said, as if those were not there: a flood of their words does not keep it from being found."""
+        answer = self.recall(scope, query)
+        doubtful = sum(hit.trust in UNTRUSTED for hit in answer.hits)
+        if len(answer.hits) < query.limit or doubtful <= len(answer.hits) * UNTRUSTED_SHARE:
+            return answer
+        told = {(hit.kind, hit.id) for hit in answer.hits}
+        more = self.recall(scope, replace(query, trusted=True))
+        found = [hit for hit in more.hits if (hit.kind, hit.id) not in told]
+        return replace(answer, hits=(*answer.hits, *found), tokens=answer.tokens + sum(hit.tokens for hit in found))
+
     def _recall(self, scope: Scope, wanted: RecallQuery) -> Recall:
         now = self.clock.now()
         head, named, speakers = self.store.read(scope.owner, lambda view: self._prepared(view, scope, wanted))
@@ -125,18 +141,18 @@ class Recalling:
             raise LimitExceeded(f"the question has more than {QUERY_BYTES_MAX} bytes; ask in fewer words")
         unknown = [kind for kind in query.kinds if kind not in ENTRY_KINDS]
         if unknown or not query.kinds:
-            raise InvalidInput(f"`kinds` = {list(query.kinds)!r:.80} must be some of {', '.join(ENTRY_KINDS)}")
+            raise InvalidInput(f"`kinds` = {brief(list(query.kinds), 80)} must be some of {', '.join(ENTRY_KINDS)}")
         for name in ("as_of", "known_at"):
             if (moment := getattr(query, name)) is not None:
                 check_instant(moment, name)
         if query.time_range is not None and not isinstance(query.time_range, Span):
-            raise InvalidInput(f"`time_range` = {query.time_range!r:.80} must be a pair of moments, the earlier one first")
+            raise InvalidInput(f"`time_range` = {brief(query.time_range, 80)} must be a pair of moments, the earlier one first")
         budget = query.budget_tokens
-        if budget is not None and (not isinstance(budget, int) or isinstance(budget, bool) or budget < 1):
-            raise InvalidInput(f"`budget_tokens` = {budget!r:.40} must be a whole number from 1 on")
+        if budget is not None and (not isinstance(budget, int) or isinstance(budget, bool) or not 1 <= budget <= NUMBER_MAX):
+            raise InvalidInput(f"`budget_tokens` = {brief(budget)} must be a whole number from 1 on")
         beside = query.neighbours
         if not isinstance(beside, int) or isinstance(beside, bool) or not 0 <= beside <= NEIGHBOURS_MAX:
-            raise InvalidInput(f"`neighbours` = {beside!r:.40} must be a whole number from 0 to {NEIGHBOURS_MAX}")
+            raise InvalidInput(f"`neighbours` = {brief(beside)} must be a whole number from 0 to {NEIGHBOURS_MAX}")
         if len(query.sessions) > SESSIONS_MAX:
             raise LimitExceeded(f"`sessions` names more than {SESSIONS_MAX}; ask without naming any")
         return replace(query, limit=self.limits.page(query.limit))
@@ -156,7 +172,7 @@ class Recalling:
             embedder = self.embedders.named(head.embedder)
             if embedder is None:
                 name = head.embedder.partition("/")[0]
-                return None, f"meaning is not compared: the vectors are of embedder {name!r:.60}, which is not in use here"
+                return None, f"meaning is not compared: the vectors are of embedder {brief(name, 60)}, which is not in use here"
             return embedded(embedder, [asked.meaning], "query")[0], None
         except Exception as error:  # noqa: BLE001 - the plugin edge: without its embedder, recall still answers by words
             return None, f"meaning is not compared: {in_words(error)}"
@@ -187,7 +203,7 @@ class Recalling:
         mask = allowed(held.stack, _filter(view, scope, given))
         # Vectors of two embedders are never compared.
         vector = given.vector if held.head.embedder == given.embedder else None
-        ranking = rank(shelf, given.asked, mask, vector, limit=self._candidates(wanted))
+        ranking = rank(shelf, given.asked, mask, vector, limit=TRUSTED_LOOK_MAX if query.trusted else self._candidates(wanted))
         # Doubles collapse, so more may be needed than are wanted; mostly a few more are enough.
         enough = len(ranking.items) if self._looks_again else wanted + FEW
         while True:
@@ -202,7 +218,7 @@ class Recalling:
                 [
                     replace(found[name], score=scores[place], trace=_trace(arms, scores, place, why[place]))
                     for place, name in enumerate(names)
-                    if name in found
+                    if name in found and not (query.trusted and found[name].trust in UNTRUSTED)
                 ]
             )
             if len(hits) >= wanted or enough >= len(ranking.items):
@@ -314,6 +330,7 @@ def _filter(view: View, scope: Scope, given: _Given) -> Filter:
         query.time_range,
         given.named.required if query.entities else None,
         tuple(place_hash(agent, scope.address.channel) for agent in (None, scope.address.agent)),
+        query.trusted,
     )
 
 
@@ -333,7 +350,7 @@ def _session_hashes(view: View, address: Address, sessions: Sequence[str]) -> tu
     for name in sessions:
         session = view.find_session(address, SessionId(name))
         if session is None:
-            raise NotFound(f"there is no session {name!r:.80} at this address; list them with `sessions()`")
+            raise NotFound(f"there is no session {brief(name, 80)} at this address; list them with `sessions()`")
         hashes.append(session_hash(address, session.number))
     return tuple(hashes)
 

@@ -15,6 +15,7 @@ from perdure.domain.limits import Limits
 from perdure.domain.scope import ID_BYTES_MAX, Owner
 from perdure.domain.series import (
     COVERAGE_RULES,
+    INFERS,
     CoverageRule,
     CoveredWindow,
     EntryQuery,
@@ -28,7 +29,7 @@ from perdure.domain.series import (
     SeriesSpec,
 )
 from perdure.domain.spans import Span, clipped, span_or_none
-from perdure.domain.text import check_id
+from perdure.domain.text import brief, check_id, has_more_parts
 from perdure.domain.times import from_us, to_us
 from perdure.engine.coverage import in_words, judge, judge_by_entries, proven, recorded
 from perdure.engine.entries import series_entry
@@ -40,6 +41,8 @@ from perdure.ports.store import Store, Tx, View
 from perdure.services.entering import ZONE
 
 EVERYTHING = (-(2**62), 2**62)
+ENTRY_PARTS_MAX = 2_000_000
+"""Of an entry that a fingerprint is made of; its size in bytes is looked at later."""
 REJECTED_KEPT = 100
 ENTRIES_PER_ANSWER = 1_000
 PAGE = re.compile(r"(-?\d{1,18}):(.+)", re.DOTALL)
@@ -83,7 +86,7 @@ class SeriesService:
     def get(self, owner: Owner, name: str) -> Series:
         held = self.find(owner, name)
         if held is None:
-            raise NotFound(f"there is no series {name!r:.80}; merge something into it first")
+            raise NotFound(f"there is no series {brief(name, 80)}; merge something into it first")
         return held
 
     def agreed(self, owner: Owner, name: str, stated: Mapping[str, Any]) -> Series | None:
@@ -143,9 +146,14 @@ class SeriesService:
         """Merge a batch and note what it proves, in one transaction that costs what the batch costs."""
         check_name(name)
         batch = self._bounded(entries)
+        for flag, given in (("complete", fetch.complete), ("newest_first", fetch.newest_first), ("strict", strict)):
+            if not isinstance(given, bool):
+                raise InvalidInput(f"`{flag}` = {brief(given)} must be True or False")
+        if fetch.infer not in INFERS:
+            raise InvalidInput(f"`infer` = {brief(fetch.infer)} is unknown; use {' or '.join(INFERS)}")
         calls = fetch.api_calls
         if isinstance(calls, bool) or not isinstance(calls, int) or not 0 <= calls <= 10**9:
-            raise InvalidInput(f"`api_calls` = {calls!r:.40} must be a whole number from 0 on")
+            raise InvalidInput(f"`api_calls` = {brief(calls)} must be a whole number from 0 on")
         now = self.clock.now()
         now_us = to_us(now)
         # An id of ours comes once only; a caller's may come again, with the same batch or, by mistake, with another.
@@ -178,7 +186,7 @@ class SeriesService:
         return self.store.write(owner, work)
 
     def _bounded(self, entries: Iterable[object]) -> list[object]:
-        if isinstance(entries, str | bytes | Mapping) or not hasattr(entries, "__iter__"):
+        if isinstance(entries, str | bytes | Mapping | type) or not hasattr(entries, "__iter__"):
             raise InvalidInput(f"`entries` is a `{type(entries).__name__}`; pass a list of objects")
         batch: list[object] = []
         for entry in entries:
@@ -222,7 +230,7 @@ class SeriesService:
         check_name(name)
         most = min(ENTRIES_PER_ANSWER, self.limits.page_rows_max) if options.limit is None else self.limits.page(options.limit)
         if options.coverage not in COVERAGE_RULES:
-            raise InvalidInput(f"`coverage` = {options.coverage!r:.40} is unknown; use one of {', '.join(COVERAGE_RULES)}")
+            raise InvalidInput(f"`coverage` = {brief(options.coverage)} is unknown; use one of {', '.join(COVERAGE_RULES)}")
         moment = to_us(self.clock.now()) if now_us is None else now_us
 
         def work(view: View) -> SeriesAnswer:
@@ -256,7 +264,7 @@ class SeriesService:
         """Remove entries older than `keep_days`, and the claim to know that time. The instant of the cutoff is kept."""
         check_name(name)
         if isinstance(keep_days, bool) or not isinstance(keep_days, int | float) or not 0 <= keep_days <= 10**6:
-            raise InvalidInput(f"`keep_days` = {keep_days!r:.40} must be a number of days from 0 on")
+            raise InvalidInput(f"`keep_days` = {brief(keep_days)} must be a number of days from 0 on")
         now = self.clock.now()
         cutoff = now - timedelta(days=min(keep_days, (now - from_us(-(2**55))).days))
 
@@ -292,7 +300,7 @@ def merge_result(series: Series, size: int, mark: str) -> MergeResult:
     # Answers that were kept before there were fingerprints have none.
     if held_size != size or (marks and marks[0] != mark):
         raise Conflict(
-            f"request {series.last_request!r:.80} has merged other entries already, or for another window "
+            f"request {brief(series.last_request, 80)} has merged other entries already, or for another window "
             f"({held_size} entries then, {size} now); give each merge its own id"
         )
     return MergeResult(True, added, duplicates, updated, tuple(Rejected(*one) for one in rejected), total, evicted)
@@ -308,6 +316,8 @@ def _fingerprint(batch: Sequence[object], fetch: FetchRecord) -> str:
 
 
 def _canonical(entry: object) -> str:
+    if has_more_parts(entry, ENTRY_PARTS_MAX):
+        return type(entry).__name__  # too large for any entry: it is rejected, whatever it is
     try:
         return json.dumps(entry, sort_keys=True, default=lambda one: type(one).__name__)
     except (TypeError, ValueError, RecursionError):
@@ -322,7 +332,7 @@ def _check_agreement(held: Series, stated: Mapping[str, Any]) -> None:
     if different := changed(held.spec, stated):
         field, ours, theirs = different[0]
         raise Conflict(
-            f"series {held.name!r:.80} has `{field}` = {ours!r:.60}, fixed at first use, not {theirs!r:.60}; "
+            f"series {brief(held.name, 80)} has `{field}` = {brief(ours, 60)}, fixed at first use, not {brief(theirs, 60)}; "
             "leave it out, or change it with `configure`"
         )
 
@@ -433,5 +443,5 @@ def _cursor(page: str | None) -> tuple[int, str] | None:
         return None
     found = PAGE.fullmatch(page) if isinstance(page, str) else None
     if found is None:
-        raise InvalidInput(f"`page` = {page!r:.60} is no page; pass on `next_page` as it came")
+        raise InvalidInput(f"`page` = {brief(page, 60)} is no page; pass on `next_page` as it came")
     return int(found[1]), check_id(found[2], "page", bytes_max=ID_BYTES_MAX)

@@ -16,7 +16,7 @@ from perdure.domain.limits import NUMBER_MAX, Limits
 from perdure.domain.messages import Cursor, Message, MessageQuery, Session
 from perdure.domain.names import channel_name, split_channel
 from perdure.domain.scope import ID_BYTES_MAX, Address, Owner, Scope, SessionId, ToolCallId
-from perdure.domain.text import check_id
+from perdure.domain.text import brief, check_id
 from perdure.engine.upkeep import SWEEP, TRANSCRIPT, address_job, session_job
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store, Tx, View
@@ -81,7 +81,7 @@ class Sessions:
                 return held
             if now - held.ended_at > self.resume_within:
                 raise Conflict(
-                    f"session {held.id!r:.80} ended at {held.ended_at.isoformat()}, longer ago than `session_resume_s` = "
+                    f"session {brief(held.id, 80)} ended at {held.ended_at.isoformat()}, longer ago than `session_resume_s` = "
                     f"{self.resume_within.total_seconds():g} allows; go on in a new session"
                 )
             for other in reversed(tx.conversation.open_sessions(scope.address, limit=JOBS_MAX)):
@@ -106,7 +106,7 @@ class Sessions:
 
     def delete_in(self, tx: Tx, address: Address, session: str, now: datetime) -> int:
         """`delete` as part of a transaction."""
-        by = Attribution("user", now, f"session {session!r:.80} deleted")
+        by = Attribution("user", now, f"session {brief(session, 80)} deleted")
         note_erasure(tx, now)
         # Sessions are locked before the journal and the counters, and all of them in one order, as everywhere.
         spines = tx.conversation.list_digests(SPINE_ADDRESS, SPINE_SESSION, "spine", limit=JOBS_MAX)
@@ -204,7 +204,7 @@ class Sessions:
             check_profile(profile)
         for name, given in (("casual", casual), ("private", private), ("shared", shared)):
             if given is not None and not isinstance(given, bool):
-                raise InvalidInput(f"`{name}` = {given!r:.40} must be True or False")
+                raise InvalidInput(f"`{name}` = {brief(given)} must be True or False")
 
         def work(tx: Tx) -> AgentState:
             held = tx.conversation.find_agent_state(scope.address) or AgentState(scope.address)
@@ -243,7 +243,7 @@ class Sessions:
         """One version of a layer; `NotFound` if there is none."""
         _check_kind(kind)
         if isinstance(version, bool) or not isinstance(version, int) or not 1 <= version <= NUMBER_MAX:
-            raise InvalidInput(f"`version` = {version!r:.40} must be a whole number from 1 on")
+            raise InvalidInput(f"`version` = {brief(version)} must be a whole number from 1 on")
 
         def work(view: View) -> Digest | None:
             if kind == "spine":
@@ -327,7 +327,7 @@ def held_session(view: View, address: Address, session: str | None) -> Session:
     check_id(session, "session", bytes_max=ID_BYTES_MAX)
     held = view.find_session(address, SessionId(session))
     if held is None or held.deleted_at is not None:
-        raise NotFound(f"no session {session!r:.80} at this address; list them with `sessions()`")
+        raise NotFound(f"no session {brief(session, 80)} at this address; list them with `sessions()`")
     return held
 
 
@@ -344,7 +344,7 @@ def _at(view: View, source: Source, seq: int) -> list[Message]:
 
 def _check_kind(kind: DigestKind) -> None:
     if kind not in DIGEST_KINDS:
-        raise InvalidInput(f"`kind` = {kind!r:.40} is unknown; use one of {', '.join(DIGEST_KINDS)}")
+        raise InvalidInput(f"`kind` = {brief(kind)} is unknown; use one of {', '.join(DIGEST_KINDS)}")
 
 
 def _folded(text: str) -> str:

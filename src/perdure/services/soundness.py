@@ -24,7 +24,7 @@ from perdure.domain.oversight import Decision
 from perdure.domain.records import TERM_BYTES_MAX, record_kind
 from perdure.domain.scope import ID_BYTES_MAX, Address
 from perdure.domain.series import Series
-from perdure.domain.text import check_id
+from perdure.domain.text import brief, check_id
 from perdure.domain.things import AgentTask, Entity, Rejection, Suggestion, Todo, from_body
 from perdure.domain.times import from_us
 from perdure.domain.typed import COUNT_MAX, misfit
@@ -103,7 +103,7 @@ def _wrongs(table: str, row: AnyRow) -> Iterator[str]:
     for name in named:
         # 0 and 1 stand for no and yes; whatever else would be read as yes.
         if name in ("failed", "again", "undone", "casual", "private", "shared") and named[name] not in (0, 1):
-            yield f"`{name}` is {named[name]!r:.40}"
+            yield f"`{name}` is {brief(named[name])}"
     for value in _READ[table](row):
         if (found := misfit(value)) is not None:
             yield found
@@ -217,26 +217,26 @@ CHECKED = frozenset(_READ)
 
 def _memory(held: MemoryRecord) -> Iterator[str]:
     if held.type not in MEMORY_TYPES or held.fact_type not in FACT_TYPES:
-        yield f"it is a {held.type!r:.40} of a {held.fact_type!r:.40}"
+        yield f"it is a {brief(held.type)} of a {brief(held.fact_type)}"
     if held.entity_type is not None and held.entity_type not in ENTITY_TYPES:
-        yield f"`entity_type` is {held.entity_type!r:.40}"
+        yield f"`entity_type` is {brief(held.entity_type)}"
 
 
 def _job(held: Job) -> Iterator[str]:
     if held.repeat is not None and not is_repeat(held.repeat):
-        yield f"`repeat` is {held.repeat!r:.40}"
+        yield f"`repeat` is {brief(held.repeat)}"
     if held.kind in AT_ADDRESS or held.kind in IN_SESSION:
         Address(held.payload["agent"], held.payload["channel"])
     number = held.payload["session_number"] if held.kind in IN_SESSION else 0
     if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= COUNT_MAX:
-        yield f"`payload` is about session {number!r:.40}"
+        yield f"`payload` is about session {brief(number)}"
 
 
 def _series(held: Series) -> Iterator[str]:
     if checked(held.spec) != held.spec:
         yield "its rules are none"
     if held.last_result and not 7 <= len(json.loads(held.last_result)) <= 8:
-        yield f"`last_result` is {held.last_result!r:.40}"
+        yield f"`last_result` is {brief(held.last_result)}"
 
 
 def _agent_state(held: AgentState) -> Iterator[str]:
@@ -249,7 +249,7 @@ def _decision(held: Decision) -> Iterator[str]:
     for name in ("included", "left_out"):
         listed = held.body.get(name, [])
         if not isinstance(listed, list) or not all(isinstance(one, list) and len(one) >= 2 for one in listed):
-            yield f"`{name}` is {listed!r:.40}"
+            yield f"`{name}` is {brief(listed)}"
 
 
 def _term(held: _Term) -> Iterator[str]:

@@ -12,7 +12,7 @@ from perdure.domain.errors import Conflict, InvalidInput, NotFound
 from perdure.domain.limits import Limits
 from perdure.domain.scope import ID_BYTES_MAX, RESERVED, Owner
 from perdure.domain.state import KeyInfo, Loaded, Revision
-from perdure.domain.text import Json, check_id, encode_json, utf8_size
+from perdure.domain.text import Json, brief, check_id, encode_json, utf8_size
 from perdure.engine.entries import state_entry
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store, Tx, View
@@ -93,7 +93,7 @@ class StateService:
     def list_keys(self, owner: Owner, pattern: str, *, limit: int | None) -> tuple[list[KeyInfo], bool]:
         """Keys that match a case-exact glob, in order, and whether there are more; without a limit, all of them."""
         if not pattern or not utf8_size(pattern, "`pattern`"):
-            raise InvalidInput(f"`pattern` = {pattern!r:.60} must be text such as kudos* or *_givers")
+            raise InvalidInput(f"`pattern` = {brief(pattern, 60)} must be text such as kudos* or *_givers")
         most = KEYS_MAX if limit is None else self.limits.page(limit)
         now = self.clock.now()
         prefix = "".join(takewhile(lambda letter: letter not in WILDCARDS, pattern))
@@ -141,7 +141,7 @@ class StateService:
         if _is_revision(revision):
             past = self.store.read(owner, lambda view: view.state.find_revision(key, revision))
         if past is None or past.body is None:
-            raise NotFound(f"key {key!r:.80} has no value at revision {revision}; `history` lists what there is")
+            raise NotFound(f"key {brief(key, 80)} has no value at revision {revision}; `history` lists what there is")
         return self._put(owner, Revision(key, 0, past.body, self.clock.now(), request=self._request(None)), None)
 
     def clear(self, owner: Owner) -> int:
@@ -157,7 +157,9 @@ class StateService:
             latest = tx.state.find(draft.key)
             if made := tx.state.find_request(draft.key, draft.request):
                 if made.body != draft.body:
-                    raise Conflict(f"request {draft.request!r:.80} has saved another value already; give each save its own")
+                    raise Conflict(
+                        f"request {brief(draft.request, 80)} has saved another value already; give each save its own"
+                    )
                 return made
             _check_expected(draft.key, latest, expected)
             numbered = replace(draft, number=1 if latest is None else latest.number + 1)
@@ -170,7 +172,7 @@ class StateService:
 
 def _is_revision(number: int) -> bool:
     if isinstance(number, bool) or not isinstance(number, int):
-        raise InvalidInput(f"`revision` = {number!r:.40} must be a whole number")
+        raise InvalidInput(f"`revision` = {brief(number)} must be a whole number")
     return 1 <= number <= REVISION_MAX
 
 
@@ -181,7 +183,7 @@ def _check_key(key: str) -> None:
 def _check_own_key(key: str) -> None:
     _check_key(key)
     if _is_reserved(key):
-        raise InvalidInput(f"`key` = {key!r:.80} starts with `{RESERVED}`, which is reserved; choose another name")
+        raise InvalidInput(f"`key` = {brief(key, 80)} starts with `{RESERVED}`, which is reserved; choose another name")
 
 
 def _is_reserved(key: str) -> bool:
@@ -191,17 +193,19 @@ def _is_reserved(key: str) -> bool:
 
 def _check_expected(key: str, latest: Revision | None, expected: int | None) -> None:
     held = 0 if latest is None else latest.number
+    if expected is not None and (isinstance(expected, bool) or not isinstance(expected, int)):
+        raise InvalidInput(f"`expected` = {brief(expected)} must be the number of a revision, or 0 for none yet")
     if expected is not None and expected != held:
-        raise Conflict(f"key {key!r:.80} stands at revision {held}, not {expected}; load it again, then decide")
+        raise Conflict(f"key {brief(key, 80)} stands at revision {held}, not {brief(expected)}; load it again, then decide")
 
 
 def _later(now: datetime, seconds: float) -> datetime:
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds <= 10**10:
-        raise InvalidInput(f"`expires_in_s` = {seconds!r:.40} must be a number of seconds above 0")
+        raise InvalidInput(f"`expires_in_s` = {brief(seconds)} must be a number of seconds above 0")
     try:
         return now + timedelta(seconds=seconds)
     except OverflowError:
-        raise InvalidInput(f"`expires_in_s` = {seconds!r:.40} ends after the year 9999; leave it out") from None
+        raise InvalidInput(f"`expires_in_s` = {brief(seconds)} ends after the year 9999; leave it out") from None
 
 
 def _preview(text: str | None) -> str | None:

@@ -10,6 +10,7 @@ from itertools import islice
 from perdure.domain.agents import Failure
 from perdure.domain.digests import DigestKind, Source, Summary, SummaryRequest
 from perdure.domain.errors import InvalidInput, PerdureError, Unavailable
+from perdure.domain.memories import TRUST_OF_ROLE, Trust, least
 from perdure.domain.messages import Cursor, Message, MessageQuery
 from perdure.domain.scope import Owner
 from perdure.domain.text import encode_json, utf8_size
@@ -62,6 +63,8 @@ class Written:
     summary: Summary
     pinned: tuple[str, ...]
     summariser: str
+    trust: Trust = "agent"
+    """That of the least of the messages it was written from, and never more than a summariser's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,7 @@ class Writer:
         text, pinned = wanted.previous, wanted.pinned
         lessons: dict[str, None] = {}
         summary = Summary(text)
+        trust: Trust = "agent"
         question = self._last_said(owner, wanted.sources) if wanted.question is None else wanted.question
         for piece in self._pieces(owner, wanted.sources, window):
             left_s = None if wanted.until is None else wanted.until - time.monotonic()
@@ -90,12 +94,13 @@ class Writer:
                 wanted.kind, text, piece, wanted.chars_max, wanted.words_max, question, owner=owner, deadline_s=left_s
             )
             summary = _asked(summariser, request)
+            trust = least((trust, *(TRUST_OF_ROLE[message.role] for message in piece)), trust)
             text = self._within(summary.text, wanted.tokens_max)
             lessons |= dict.fromkeys(summary.lessons)
             if wanted.pin_tokens_max:
                 pinned = fit_pins(carried(pinned, piece), wanted.pin_tokens_max, self.count)
         kept = tuple(islice(lessons, LESSONS_MAX)) if wanted.lessons else ()
-        return Written(replace(summary, text=text, lessons=kept), pinned, summariser.name)
+        return Written(replace(summary, text=text, lessons=kept), pinned, summariser.name, trust)
 
     def _within(self, text: str, tokens_max: int | None) -> str:
         """`text`, shortened until it costs no more than that: characters say little about tokens in some scripts."""

@@ -18,6 +18,7 @@ from perdure.ports.clock import Clock
 from perdure.ports.store import Store, Tx, View
 from perdure.services.digesting import covered, rolling_is_due, spine_is_due
 from perdure.services.folding import Folding, Where, working_tokens
+from perdure.services.summarising import SummaryFailed
 from perdure.services.work import Effect, Later
 
 OPEN_SESSIONS_MAX = 1_000
@@ -135,7 +136,10 @@ class Sweeping:
         return Later(next_slot(f"every:{self.layers.flush_every_s}", now))
 
     def _folded(self, job: Job, fold: Callable[[Where, bool], object]) -> None:
-        """Run a fold. It is applied by compare-and-set, so a second run finds nothing left to do."""
+        """Run a fold. It is applied by compare-and-set, so a second run finds nothing left to do.
+
+        At the last try it is written offline, as small talk is: a model that is away for long must not leave work undone.
+        """
         where = Where(job.owner, Address(job.payload["agent"], job.payload["channel"]), job.payload["session_number"])
 
         def read(view: View) -> tuple[bool, bool]:
@@ -143,8 +147,14 @@ class Sweeping:
             return session is not None and session.deleted_at is None, self.policies(view, where.address)[1]
 
         there, casual = self.store.read(where.owner, read)
-        if there:
+        if not there:
+            return
+        try:
             fold(where, casual)
+        except SummaryFailed:
+            if job.attempts < job.attempts_max:
+                raise
+            fold(where, True)
 
 
 def end_if_silent(tx: Tx, seen: Session, now: datetime) -> None:

@@ -12,7 +12,8 @@ from perdure.domain.knowledge import TODO_KINDS, Evidence, TodoKind, TodoProposa
 from perdure.domain.limits import Limits
 from perdure.domain.records import RecordQuery
 from perdure.domain.scope import ID_BYTES_MAX, Scope
-from perdure.domain.text import check_id, utf8_size
+from perdure.domain.secrets import without_secrets
+from perdure.domain.text import brief, check_id, utf8_size
 from perdure.domain.things import TASK_STATES, AgentTask, TaskState, Todo, from_body
 from perdure.domain.times import check_instant
 from perdure.engine.hygiene import CONTENT_CHARS_MAX, refusal
@@ -50,7 +51,7 @@ class Todos:
         """This agent's todos: what is due first, then what has no date; closed ones only if asked for."""
         rows = self.limits.page(limit)
         if kind is not None and kind not in TODO_KINDS:
-            raise InvalidInput(f"`kind` = {kind!r:.40} is unknown; use one of {', '.join(TODO_KINDS)}")
+            raise InvalidInput(f"`kind` = {brief(kind)} is unknown; use one of {', '.join(TODO_KINDS)}")
         if due_before is not None:
             check_instant(due_before, "due_before")
         found = self.store.read(scope.owner, lambda view: _todos(view, "agent" if closed else "open", scope.address.agent))
@@ -83,7 +84,7 @@ class Todos:
             ledger = Ledger(tx, by)
             held = tx.records.find("todo", key)
             if held is None or from_body(Todo, held.body).agent != scope.address.agent:
-                raise NotFound(f"this agent has no todo {key!r:.80}; list them with `todos.list()`")
+                raise NotFound(f"this agent has no todo {brief(key, 80)}; list them with `todos.list()`")
             changed = change(from_body(Todo, held.body))
             ledger.put(changed, action)
             return changed
@@ -98,7 +99,7 @@ class Todos:
         if not description.strip():
             raise InvalidInput("`description` is empty; say what the agent is doing")
         now = self.clock.now()
-        task = AgentTask(self.clock.new_id(), scope.address.agent, description, now, now)
+        task = AgentTask(self.clock.new_id(), scope.address.agent, without_secrets(description), now, now)
         by = Attribution(f"agent:{scope.address.agent}", now, "start")
         self.store.write(scope.owner, lambda tx: Ledger(tx, by).put(task, "add"))
         return task
@@ -106,11 +107,11 @@ class Todos:
     def update_task(self, scope: Scope, key: str, *, state: TaskState | None, progress: float | None) -> AgentTask:
         check_id(key, "task", bytes_max=ID_BYTES_MAX)
         if state is not None and state not in TASK_STATES:
-            raise InvalidInput(f"`state` = {state!r:.40} is unknown; use one of {', '.join(TASK_STATES)}")
+            raise InvalidInput(f"`state` = {brief(state)} is unknown; use one of {', '.join(TASK_STATES)}")
         if progress is not None and (
             isinstance(progress, bool) or not isinstance(progress, int | float) or not 0 <= progress <= 1
         ):
-            raise InvalidInput(f"`progress` = {progress!r:.40} must be a number from 0 to 1")
+            raise InvalidInput(f"`progress` = {brief(progress)} must be a number from 0 to 1")
         now = self.clock.now()
         by = Attribution(f"agent:{scope.address.agent}", now, "update")
 
@@ -118,7 +119,7 @@ class Todos:
             ledger = Ledger(tx, by)
             held = tx.records.find("task", key)
             if held is None or from_body(AgentTask, held.body).agent != scope.address.agent:
-                raise NotFound(f"this agent has no task {key!r:.80}; list them with `tasks.list()`")
+                raise NotFound(f"this agent has no task {brief(key, 80)}; list them with `tasks.list()`")
             task = from_body(AgentTask, held.body)
             changed = replace(
                 task,
@@ -181,7 +182,7 @@ def _seen(view: View, agent: str, proposal: TodoProposal) -> Todo | None:
 
 def check_todo(proposal: TodoProposal) -> None:
     if proposal.kind not in TODO_KINDS:
-        raise InvalidInput(f"`kind` = {proposal.kind!r:.40} is unknown; use one of {', '.join(TODO_KINDS)}")
+        raise InvalidInput(f"`kind` = {brief(proposal.kind)} is unknown; use one of {', '.join(TODO_KINDS)}")
     utf8_size(proposal.content, "`content`")
     evidence: object = proposal.evidence
     if not isinstance(evidence, tuple | list) or not all(isinstance(one, Evidence) for one in evidence):
@@ -193,7 +194,7 @@ def check_todo(proposal: TodoProposal) -> None:
         check_instant(proposal.due_at, "due_at")
     recurrence: object = proposal.recurrence
     if recurrence is not None and not (isinstance(recurrence, str) and is_repeat(recurrence)):
-        raise InvalidInput(f"`recurrence` = {proposal.recurrence!r:.60} is no cron line such as `0 7 * * 1`")
+        raise InvalidInput(f"`recurrence` = {brief(proposal.recurrence, 60)} is no cron line such as `0 7 * * 1`")
 
 
 def _said_at(proposal: TodoProposal, now: datetime) -> datetime:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from perdure.domain.errors import InvalidInput
-from perdure.domain.jobs import Job
+from perdure.domain.jobs import Job, NewJob
 from perdure.domain.messages import Cursor, Message, MessageQuery, Session
 from perdure.domain.scope import Address, Owner, SessionId
+from perdure.domain.text import brief
+from perdure.domain.times import check_instant
 from perdure.engine.transcripts import grown, read_head, read_messages, survey, topic
+from perdure.engine.upkeep import TRANSCRIPT, session_job
 from perdure.ports.store import Store
 from perdure.ports.transcripts import Extension, TranscriptFile, TranscriptFiles, TranscriptPlace
 from perdure.services.work import Handler
@@ -75,16 +78,18 @@ class Transcripts:
 
     def list_(self, owner: Owner, *, limit: int) -> list[Transcript]:
         """The newest transcripts of the owner, newest first. Files that are no transcripts are left out."""
+        if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
+            raise InvalidInput(f"`limit` = {brief(limit)} must be a whole number of at least 1")
         listed = (_listed(file) for file in self.files.list_(owner, limit=limit))
         return [one for one in listed if one is not None]
 
     def archive(self, owner: Owner, *, before: datetime | None = None, keep: int | None = None) -> int:
         """Put away transcripts that ended before that instant, and all but the newest `keep`."""
-        return self.files.archive(owner, before=before, keep=_checked(keep))
+        return self.files.archive(owner, before=_moment(before), keep=_checked(keep))
 
     def prune(self, owner: Owner, *, before: datetime | None = None, keep: int | None = None) -> int:
         """Delete what was put away: what ended before that instant, and all but the newest `keep`."""
-        return self.files.prune(owner, before=before, keep=_checked(keep))
+        return self.files.prune(owner, before=_moment(before), keep=_checked(keep))
 
     def remove(self, place: TranscriptPlace) -> bool:
         """Delete one transcript. A job in hand writes it again only if the session still has its messages."""
@@ -97,6 +102,12 @@ class Transcripts:
 
 def place_of(owner: Owner, session: Session) -> TranscriptPlace:
     return TranscriptPlace(owner, session.address, session.id)
+
+
+def anew_job(address: Address, session_number: int, due_at: datetime) -> NewJob:
+    """A session's transcript is to be written anew: it tells what is not so any more. A job of its own, never a waiting one."""
+    job = session_job(TRANSCRIPT, address, session_number, due_at, {"anew": True})
+    return replace(job, key=f"{job.key}!")
 
 
 def transcript_handler(store: Store, transcripts: Transcripts, *, messages_min: int = MESSAGES_MIN) -> Handler:
@@ -119,6 +130,8 @@ def transcript_handler(store: Store, transcripts: Transcripts, *, messages_min: 
         if session.deleted_at is not None:
             transcripts.remove(place_of(job.owner, session))
             return
+        if job.payload.get("anew"):
+            transcripts.remove(place_of(job.owner, session))
         held = transcripts.last_seq(job.owner, session)
         if held is None and session.messages <= messages_min and not job.payload.get("always"):
             return
@@ -156,5 +169,9 @@ def _listed(file: TranscriptFile) -> Transcript | None:
 
 def _checked(keep: int | None) -> int | None:
     if keep is not None and (isinstance(keep, bool) or not isinstance(keep, int) or keep < 0):
-        raise InvalidInput(f"`keep` = {keep!r:.40} must be a whole number from 0 on, or None for no bound")
+        raise InvalidInput(f"`keep` = {brief(keep)} must be a whole number from 0 on, or None for no bound")
     return keep
+
+
+def _moment(before: datetime | None) -> datetime | None:
+    return None if before is None else check_instant(before, "before")

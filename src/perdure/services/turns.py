@@ -9,6 +9,7 @@ from datetime import timedelta
 from perdure.domain.agents import TurnLease
 from perdure.domain.errors import InvalidInput, PerdureError, Unavailable
 from perdure.domain.scope import Scope
+from perdure.domain.text import brief
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store, Tx
 
@@ -29,7 +30,7 @@ class Turns:
         for name, value in (("wait_s", wait_s), ("lease_s", lease_s)):
             least = 0 if name == "wait_s" else 1
             if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= SECONDS_MAX:
-                raise InvalidInput(f"`{name}` = {value!r:.40} must be a number of seconds from {least} to {SECONDS_MAX:g}")
+                raise InvalidInput(f"`{name}` = {brief(value)} must be a number of seconds from {least} to {SECONDS_MAX:g}")
         holder = self.clock.new_id()
         pause = threading.Event()
         waited = 0.0

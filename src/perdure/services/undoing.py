@@ -11,7 +11,7 @@ from perdure.domain.limits import NUMBER_MAX
 from perdure.domain.memories import to_statement
 from perdure.domain.records import Record, RecordKind, RecordQuery, record_kind
 from perdure.domain.scope import Owner
-from perdure.domain.text import Json
+from perdure.domain.text import Json, brief
 from perdure.engine.attributes import is_single_valued
 from perdure.engine.indexing import short
 from perdure.engine.undoing import UNDO, firsts, standing
@@ -34,7 +34,7 @@ class Undoing:
         `Conflict` if later actions build on it, unless `cascade`, which takes those back, too. Undoing an undo does it again.
         """
         if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= NUMBER_MAX:
-            raise InvalidInput(f"`operation` = {number!r:.40} must be the number of an operation; the journal lists them")
+            raise InvalidInput(f"`operation` = {brief(number)} must be the number of an operation; the journal lists them")
         now = self.clock.now()
 
         def work(tx: Tx) -> int:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from perdure.domain.lessons import Lesson, to_lesson
-from perdure.domain.memories import MemoryRecord, Statement, to_memory, to_statement
+from perdure.domain.memories import MemoryRecord, Statement, least, to_memory, to_statement
 from perdure.domain.messages import Message, Session
 from perdure.domain.portable import ExportReport
 from perdure.domain.scope import RESERVED, Owner
@@ -26,7 +26,7 @@ from perdure.domain.times import from_us
 from perdure.engine.vault import STATEMENTS, bullet, escaped, fenced, file_name, link, quoted, section
 from perdure.ports import rows
 from perdure.ports.records import to_record
-from perdure.ports.store import Progress, Snapshot, Store
+from perdure.ports.store import Progress, Snapshot, Store, check_progress
 from perdure.services.vault_folder import Note, Vault
 
 ENTRIES_SHOWN = 20
@@ -47,13 +47,14 @@ class VaultExporting:
         A note that a person has changed since is left as it is, unless `replace`; a note of ours whose memory is gone goes,
         too; a note that somebody else wrote is never touched.
         """
+        check_progress(progress)
         vault = Vault.open(folder)
         vault.begin((owner.space, owner.user))
         done: dict[str, list[str]] = {"written": [], "unchanged": [], "edited": []}
         kinds: Counter[str] = Counter()
         seen: set[str] = set()
         size = 0
-        with self.store.snapshot() as snapshot:
+        with self.store.snapshot(owner) as snapshot:
             for note in _notes(snapshot, owner):
                 done[vault.put(note, replace=replace)].append(note.path)
                 kinds[note.kind] += 1
@@ -152,9 +153,11 @@ def _memory_note(known: _Known, key: str) -> Note:
     now = [one for one in statements if one.is_live()]
     past = [one for one in statements if not one.is_live()]
     title = memory.label or (now or past)[0].content if memory.label or statements else key
+    trust = least((one.trust for one in statements), "user")
     meta = {
         "type": memory.type, "fact_type": memory.fact_type, "entities": list(memory.entities), "importance": memory.importance,
-        "pinned": memory.pinned, "status": memory.status, "source": memory.source, "visible_to": memory.visible_to,
+        "pinned": memory.pinned, "status": memory.status, "source": memory.source,
+        "trust": None if trust == "user" else trust, "visible_to": memory.visible_to,
         "created": _told(memory.created_at), "updated": _told(memory.updated_at),
     }  # fmt: skip
     about = [f"- {_entity_link(known, ref)}" for ref in _entities_of(known, key)]

@@ -27,6 +27,8 @@ SURE_CHARS = 2000
 """Every model takes this much. A longer text that is refused is tried by halves; see `HttpEmbedder.embed`."""
 REPLY_BYTES_MAX = 64 * 1024 * 1024
 CALLS_MAX = 8
+DIMS_MAX = 16_384
+"""No model's vectors are as long; an answer of more is taken for no answer."""
 NUMBER_MAX = 1e100
 """Nothing a model means is as large; its square still fits."""
 
@@ -167,20 +169,24 @@ class HttpEmbedder:
             table = np.array(self._dialect.rows(answer))
         except (KeyError, TypeError, ValueError) as error:
             raise unreadable(self._who, "it has no rows where they belong") from error
-        if table.ndim != 2 or table.shape[1] == 0 or table.dtype.kind not in "fiu":
-            raise unreadable(self._who, "its rows are not numbers, of one length")
+        if table.ndim != 2 or not 0 < table.shape[1] <= DIMS_MAX or table.dtype.kind not in "fiu":
+            raise unreadable(self._who, f"its rows are not numbers, of one length up to {DIMS_MAX}")
         if len(table) != count:
             raise unreadable(self._who, f"it has {len(table)} rows for {count} texts")
         if not (np.abs(table) < NUMBER_MAX).all():  # false for NaN, too
             raise unreadable(self._who, "it has numbers that are not finite")
+        rows = unit(table.astype(np.float64))
+        if not rows.any(axis=1).all():
+            # No model means nothing by a text that is not blank; kept, it would hide the text from meaning for good.
+            raise unreadable(self._who, "it has rows of zeros")
         with self._lock:
-            self._dims = self._dims or table.shape[1]
-        if table.shape[1] != self._dims:
-            raise InvalidInput(
-                f"the embedder at {self._url} gave {self._dims} numbers a text before and {table.shape[1]} now: "
-                "it is another model; make the embedder anew and let the index be rebuilt"
-            )
-        return unit(table.astype(np.float64))
+            known = self._dims
+            fits = known in (None, table.shape[1])
+            # Which of two lengths was wrong, only the next answer can tell: it is learned anew.
+            self._dims = table.shape[1] if fits else None
+        if not fits:
+            raise unreadable(self._who, f"it has {table.shape[1]} numbers a text, where {known} were given before")
+        return rows
 
 
 def _batches(sent: Mapping[int, str]) -> Iterator[list[int]]:

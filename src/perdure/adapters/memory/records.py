@@ -58,8 +58,9 @@ class MemoryRecords:
     def _operations(self) -> list[Operation]:
         return [rows.to_operation(row) for row in self._held.of("operations")]
 
-    def find_echoes(self, hashes: Sequence[str]) -> set[str]:
-        return {row[2] for row in self._held.of("echoes")} & set(hashes)
+    def find_echoes(self, hashes: Sequence[str], *, until: datetime | None = None) -> set[str]:
+        known = {row[2] for row in self._held.of("echoes") if until is None or row[3] <= to_us(until)}
+        return known & set(hashes)
 
     def put_echoes(self, hashes: Sequence[str], *, at: datetime, keep: int) -> None:
         for one in dict.fromkeys(hashes):

@@ -287,13 +287,13 @@ class MemoryStore:
 
     def queue(self, now: datetime) -> QueueReport:
         with self._open():
-            counts: dict[str, tuple[int, int | None]] = {}
+            counts: dict[str, tuple[int, int | None, int]] = {}
             for held in self._owners.values():
                 for row in held.of("jobs"):
-                    count, due = counts.get(row[4], (0, None))
+                    count, due, tried = counts.get(row[4], (0, None, 0))
                     # A job of the year 1970 was made by a restore: it is due at once, and never late.
                     late = [one for one in (due, row[6]) if one]
-                    counts[row[4]] = (count + 1, min(late, default=None))
+                    counts[row[4]] = (count + 1, min(late, default=None), tried + (row[7] > 0))
             return rows.to_queue_report([(state, *rest) for state, rest in counts.items()], now)
 
     def list_dead(self, *, limit: int) -> list[Job]:
@@ -320,11 +320,11 @@ class MemoryStore:
             return sum(len(table) for table in held.tables.values())
 
     @contextmanager
-    def snapshot(self) -> Iterator[MemorySnapshot]:
+    def snapshot(self, owner: Owner | None = None) -> Iterator[MemorySnapshot]:
         with self._open():
+            seen = [held for whose, held in self._owners.items() if owner in (None, whose)]
             tables = {
-                name: sorted((row for held in self._owners.values() for row in held.tables[name].values()), key=_by_key(name))
-                for name in TABLES
+                name: sorted((row for held in seen for row in held.tables[name].values()), key=_by_key(name)) for name in TABLES
             }
         yield MemorySnapshot(tables)
 

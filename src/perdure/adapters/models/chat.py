@@ -15,7 +15,7 @@ from perdure.adapters.wire import Peer, Wire, check_address
 from perdure.adapters.wire_failures import Late, Refused, unreadable
 from perdure.domain.errors import InvalidInput, Unsupported
 from perdure.domain.models import ChatReply, ChatRequest
-from perdure.domain.text import Json
+from perdure.domain.text import Json, brief
 from perdure.ports.chat import ModelRefused, ModelTimeout
 
 CALLS_MAX = 4
@@ -41,7 +41,9 @@ class ModelServer:
     def __post_init__(self) -> None:
         check_address("model", self.base_url, self.model, self.api_key)
         if isinstance(self.num_ctx, bool) or not isinstance(self.num_ctx, int) or not 256 <= self.num_ctx <= NUM_CTX_MAX:
-            raise InvalidInput(f"the model's `num_ctx` = {self.num_ctx!r:.40} must be a whole number from 256 to {NUM_CTX_MAX}")
+            raise InvalidInput(
+                f"the model's `num_ctx` = {brief(self.num_ctx)} must be a whole number from 256 to {NUM_CTX_MAX}"
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,7 +85,14 @@ class DeadlineExceeded(psycopg.OperationalError):
 
 
 class AnswerLost(psycopg.OperationalError):
-    """The connection broke during a commit that must not be repeated: whether it happened is unknown."""
+    """The connection broke during a commit: whether it happened can be asked for by the number of the transaction."""
+
+    def __init__(self, transaction: str | None, result: object, *, once: bool) -> None:
+        super().__init__("commit")
+        self.transaction = transaction
+        self.result = result
+        self.once = once
+        """It must not be run again if its commit may have happened."""
 
 
 class DeadlineConnection(psycopg.Connection[tuple[object, ...]]):

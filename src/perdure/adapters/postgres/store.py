@@ -37,13 +37,16 @@ from perdure.ports.index import INDEX_SINCE, seed_rows
 from perdure.ports.oversight import to_usage
 from perdure.ports.store import Features, Row, Tx, View
 
-# The pool reports every lost connection. Whoever configures logging gets that; others are not to be disturbed.
-logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())
+# The driver and its pool report every lost connection. Whoever configures logging gets that; others are not to be disturbed.
+logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
 T = TypeVar("T")
 PACKAGE = "perdure.adapters.postgres"
 TRIES_MAX = 8
 RETRY_FIRST_S = 0.002
+RECONNECT_S = 3.0
+"""How long the pool goes on with one attempt to connect. It pauses twice as long after each failure: a server that was away
+for minutes would be missed for minutes more. The next call begins a new attempt at once."""
 FETCH_ROWS = 2_000
 MAINTENANCE_S = 3_600.0
 WRITE = "BEGIN"
@@ -129,6 +132,7 @@ class PostgresStore:
             min_size=1,
             max_size=self._pool_max,
             timeout=self._deadline_s,
+            reconnect_timeout=RECONNECT_S,
             configure=self._configure,
             check=None,
             open=False,
@@ -144,6 +148,10 @@ class PostgresStore:
     def _configure(self, connection: DeadlineConnection) -> None:
         connection.allow(self._deadline_s)
         connection.execute(sql.SQL("SET search_path TO {}").format(sql.Identifier(self._schema)))
+        # We give up at the deadline. A network that swallows packets keeps that from the server, which would hold our locks
+        # until TCP finds out, by default after two hours: it gives up at the same time.
+        silence_ms = max(1, round(self._deadline_s * 1_000))
+        connection.execute(sql.SQL("SET idle_in_transaction_session_timeout = {}").format(sql.Literal(silence_ms)))
         if self._role is not None:
             connection.execute(sql.SQL("SET ROLE {}").format(sql.Identifier(self._role)))
 
@@ -175,6 +183,13 @@ class PostgresStore:
             while True:
                 try:
                     return self._transact_once(begin, owner, work, max(0.1, until - time.monotonic()))
+                except AnswerLost as lost:
+                    if self._was_committed(lost, until):
+                        result: T = lost.result  # type: ignore[assignment] # of this very work
+                        return result
+                    tries += 1
+                    if tries >= TRIES_MAX or time.monotonic() >= until:
+                        raise
                 except psycopg.Error as error:
                     tries += 1
                     if tries >= TRIES_MAX or not _again(error) or time.monotonic() >= until:
@@ -188,22 +203,46 @@ class PostgresStore:
             try:
                 with connection.pipeline():
                     cursor.execute(begin.encode())
-                    cursor.execute(*_whose(owner))
+                    whose = connection.execute(*_whose(owner, numbered=begin == WRITE))
+                transaction = str(whose.fetchall()[0][-1]) if begin == WRITE and owner is not None else None
                 result = work(cursor)
-                self._commit(connection, cursor)
+                try:
+                    cursor.execute("COMMIT")
+                except psycopg.OperationalError as error:
+                    if begin == WRITE and not isinstance(error, DeadlineExceeded):
+                        raise AnswerLost(transaction, result, once=connection.once) from error
+                    raise
                 return result
             except BaseException:
                 if not connection.closed:
                     connection.rollback()
                 raise
 
-    def _commit(self, connection: DeadlineConnection, cursor: Cursor[Any]) -> None:
-        try:
-            cursor.execute("COMMIT")
-        except psycopg.OperationalError as error:
-            if connection.once and not isinstance(error, DeadlineExceeded):
-                raise AnswerLost("commit") from error
-            raise
+    def _was_committed(self, lost: AnswerLost, until: float) -> bool:
+        """What became of a commit whose answer did not arrive. The server knows it for as long as anybody could ask.
+
+        False also if it cannot tell, and the work may run again because it meets its own rows; else `lost` is raised.
+        """
+
+        def ask(cursor: Cursor[Any]) -> str | None:
+            [(status,)] = cursor.execute("SELECT pg_xact_status(%s::xid8)", (lost.transaction,)).fetchall()
+            return None if status is None else str(status)
+
+        while lost.transaction is not None and time.monotonic() < until:
+            try:
+                status = self._transact_once(READ, None, ask, max(0.1, until - time.monotonic()))
+            except psycopg.Error as error:
+                if not _again(error):
+                    break
+                status = "in progress"
+            if status in ("committed", "aborted"):
+                return status == "committed"
+            if status is None:
+                break
+            time.sleep(RETRY_FIRST_S)
+        if lost.once:
+            raise lost
+        return False
 
     # -- jobs of all owners
 
@@ -250,13 +289,15 @@ class PostgresStore:
         return self._transact(WRITE, owner, work)
 
     @contextmanager
-    def snapshot(self) -> Iterator[PostgresSnapshot]:
+    def snapshot(self, owner: Owner | None = None) -> Iterator[PostgresSnapshot]:
         # Outside the pool: a long backup must not keep others from working.
         with translated(), self._own_connection() as connection:
             with connection.cursor() as cursor:
                 cursor.execute(READ)
-                cursor.execute(*_whose(None))
                 version = len(migrating.applied(cursor, self._schema))
+                if owner is not None and self._role is not None:
+                    cursor.execute(sql.SQL("SET LOCAL ROLE {}").format(sql.Identifier(self._role)))
+                cursor.execute(*_whose(owner))
             try:
                 yield PostgresSnapshot(connection, version, self._deadline_s)
             finally:
@@ -423,8 +464,13 @@ class PostgresStore:
         self._opening = threading.Lock()
 
 
-def _whose(owner: Owner | None) -> tuple[str, tuple[str, ...]]:
-    """The statement that tells row-level security whose rows this transaction is about."""
+def _whose(owner: Owner | None, *, numbered: bool = False) -> tuple[str, tuple[str, ...]]:
+    """The statement that tells row-level security whose rows this transaction is about, and answers with its number.
+
+    Numbers are finite, and workers look for jobs of everybody all the time: only an owner's writes are given one.
+    """
     if owner is None:
         return "SELECT set_config('perdure.everyone', 'on', true)", ()
-    return "SELECT set_config('perdure.space', %s, true), set_config('perdure.user', %s, true)", (owner.space, owner.user)
+    number = ", pg_current_xact_id()::text" if numbered else ""
+    told = f"SELECT set_config('perdure.space', %s, true), set_config('perdure.user', %s, true){number}"
+    return told, (owner.space, owner.user)

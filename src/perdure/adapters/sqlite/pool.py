@@ -16,6 +16,9 @@ from perdure.adapters.sqlite.connections import Patience, connect, translated
 from perdure.domain.errors import Unavailable
 
 READERS_KEPT = 8
+# After these a connection's picture of the file may be wrong. One that SQLite could open for reading only stays so, and so
+# does what the connections of a process share of the log, until the last of them is closed.
+DISTRUSTED = (apsw.IOError, apsw.FullError, apsw.CorruptError, apsw.NotADBError, apsw.ReadOnlyError, apsw.CantOpenError)
 FORK_WAIT_S = 5.0
 
 
@@ -24,6 +27,8 @@ class Reader(NamedTuple):
 
     connection: apsw.Connection
     patience: Patience
+    trust: int
+    """How often connections had been distrusted when it was opened."""
 
 
 class Connections:
@@ -38,6 +43,7 @@ class Connections:
         self._writer: apsw.Connection | None = None
         self._closed = False
         self._inherited = False
+        self._distrusts = 0
         self._start()
 
     def _start(self) -> None:
@@ -79,6 +85,16 @@ class Connections:
         if broken is not None:
             with suppress(apsw.Error):
                 broken.close()
+        self._distrust()
+
+    def _distrust(self) -> None:
+        """Read on fresh connections from now on; those that are lent are closed when they come back."""
+        with self._state:
+            self._distrusts += 1
+            idle, self._idle = self._idle, []
+        for reader in idle:
+            with suppress(apsw.Error):
+                reader.connection.close()
 
     @contextmanager
     def reader(self, deadline_s: float | None = None) -> Iterator[apsw.Connection]:
@@ -90,10 +106,13 @@ class Connections:
             if lent is None:
                 patience = Patience(self._busy_s)
                 patience.start(deadline_s)
-                lent = Reader(self._open(patience), patience)
+                lent = Reader(self._open(patience), patience, self._distrusts)
                 lent.connection.execute("PRAGMA query_only = ON")
             lent.patience.start(deadline_s)
             yield lent.connection
+        except DISTRUSTED:
+            self._distrust()
+            raise
         finally:
             if lent is not None:
                 self._keep_or_close(lent)
@@ -111,6 +130,9 @@ class Connections:
                 yield connection
             finally:
                 connection.close()
+        except DISTRUSTED:
+            self._distrust()
+            raise
         finally:
             self._take_back()
 
@@ -169,7 +191,7 @@ class Connections:
 
     def _keep_or_close(self, reader: Reader) -> None:
         with self._state:
-            if len(self._idle) < READERS_KEPT and not self._closed:
+            if len(self._idle) < READERS_KEPT and not self._closed and reader.trust == self._distrusts:
                 self._idle.append(reader)
                 return
         reader.connection.close()

@@ -18,7 +18,7 @@ from perdure.adapters.sqlite import migrating
 from perdure.adapters.sqlite.ciphered import Cipher
 from perdure.adapters.sqlite.connections import in_our_words, translated
 from perdure.adapters.sqlite.group import Ticket, WriterGroup
-from perdure.adapters.sqlite.pool import FORK_WAIT_S, Connections
+from perdure.adapters.sqlite.pool import DISTRUSTED, FORK_WAIT_S, Connections
 from perdure.adapters.sqlite.statements import SQL, SqliteStatements
 from perdure.adapters.sqltx import SqlTx
 from perdure.domain.errors import Conflict, InvalidInput, PerdureError, Unavailable
@@ -37,8 +37,6 @@ T = TypeVar("T")
 PACKAGE = "perdure.adapters.sqlite"
 BUSY_S = 30.0
 SYNCHRONOUS = ("FULL", "NORMAL")
-# After these the connection's picture of the file may be wrong.
-DISTRUSTED = (apsw.IOError, apsw.FullError, apsw.CorruptError, apsw.NotADBError, apsw.ReadOnlyError, apsw.CantOpenError)
 
 
 class SqliteSnapshot:
@@ -151,8 +149,9 @@ class SqliteStore:
             try:
                 ticket.result = ticket.work(connection)
             except apsw.Error as error:
-                if not connection.in_transaction:
-                    # SQLite gave up the whole transaction (disk full, I/O error): nobody's work in it survives.
+                if not connection.in_transaction or isinstance(error, DISTRUSTED):
+                    # SQLite gave up the whole transaction (disk full, I/O error), or the connection is not to be trusted (it
+                    # could be opened for reading only): nobody's work in it survives.
                     raise
                 ticket.error = in_our_words(error)
             except Exception as error:  # noqa: BLE001 - the plugin edge: whatever the work raised belongs to its own caller

@@ -13,6 +13,7 @@ from typing import Any, TypeVar, get_type_hints
 import typer
 
 from perdure.domain.errors import InvalidInput, NotFound
+from perdure.domain.text import brief
 from perdure.interfaces.cli.output import Output
 
 T = TypeVar("T", bound=str)
@@ -23,7 +24,7 @@ def chosen(text: str, allowed: tuple[T, ...], name: str) -> T:
     for one in allowed:
         if one.casefold() == text.casefold():
             return one
-    raise InvalidInput(f"`{name}` = {text!r:.40} is unknown; use one of {', '.join(allowed)}")
+    raise InvalidInput(f"`{name}` = {brief(text)} is unknown; use one of {', '.join(allowed)}")
 
 
 def instant(text: str, name: str) -> datetime:

@@ -9,6 +9,7 @@ import typer
 from perdure.domain.digests import DIGEST_KINDS, Digest, DigestKind
 from perdure.domain.errors import InvalidInput, NotFound
 from perdure.domain.messages import Session
+from perdure.domain.text import brief
 from perdure.handles.conversation import Conversation
 from perdure.handles.memory import Memory
 
@@ -65,4 +66,4 @@ def as_kind(text: str) -> DigestKind:
     for kind in DIGEST_KINDS:
         if kind == text:
             return kind
-    raise InvalidInput(f"`--kind` = {text!r:.40} is unknown; use one of {', '.join(DIGEST_KINDS)}")
+    raise InvalidInput(f"`--kind` = {brief(text)} is unknown; use one of {', '.join(DIGEST_KINDS)}")

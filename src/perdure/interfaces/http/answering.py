@@ -15,6 +15,7 @@ from fastapi import Response
 
 from perdure.domain.errors import InvalidInput, LimitExceeded, NotFound
 from perdure.domain.scope import DEFAULT
+from perdure.domain.text import brief
 from perdure.handles.memory import Memory
 from perdure.interfaces.http.asking import NUMBER_MAX, Page
 from perdure.interfaces.shapes import plain
@@ -67,7 +68,7 @@ def expected(if_match: str | None, if_none_match: str | None = None) -> int | No
         return None
     text = if_match.strip().removeprefix("W/").strip('"')
     if not (text.isascii() and text.isdigit() and len(text) < 19):
-        raise InvalidInput(f"`If-Match` = {if_match!r:.40} must be the `ETag` that was answered before")
+        raise InvalidInput(f"`If-Match` = {brief(if_match)} must be the `ETag` that was answered before")
     return int(text)
 
 
@@ -122,7 +123,7 @@ def read_cursor(text: str) -> Any:
     try:
         return json.loads(urlsafe_b64decode(text + "=" * (-len(text) % 4)))
     except (BadBase64, ValueError, UnicodeError, RecursionError):
-        raise NotFound(f"`cursor` = {text!r:.40} is none that was given out; begin again without it") from None
+        raise NotFound(f"`cursor` = {brief(text)} is none that was given out; begin again without it") from None
 
 
 def text_cursor(page: Page) -> str | None:
@@ -138,5 +139,5 @@ def number_cursor(page: Page) -> int | None:
 def _held(text: str, kind: type[T]) -> T:
     found = read_cursor(text)
     if type(found) is not kind or not found or (isinstance(found, int) and not 0 <= found <= NUMBER_MAX):
-        raise NotFound(f"`cursor` = {text!r:.40} is none that was given out here; begin again without it")
+        raise NotFound(f"`cursor` = {brief(text)} is none that was given out here; begin again without it")
     return found

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from perdure.domain.api_keys import Permission
-from perdure.domain.context import Block
+from perdure.domain.context import Block, one_item
 from perdure.domain.errors import InvalidInput
 from perdure.domain.text import Json, compact_json
 from perdure.handles.tools import Result, Tool, call_checked
@@ -81,8 +81,8 @@ def _portable(spec: Told) -> Told:
 
 
 def fence(kind: str, title: str, lines: Iterable[str]) -> str:
-    """Remembered text as data: behind a fence that it cannot close itself."""
-    return Block(kind, title, "perdure", "\n".join(lines), 0).render()
+    """Remembered text as data: behind a fence that it cannot close itself. Only the first line of each piece is not set in."""
+    return Block(kind, title, "perdure", "\n".join(one_item(line) for line in lines), 0).render()
 
 
 def fenced(kind: str, title: str, lines: Callable[[Any], Iterable[str]]) -> Callable[[Any], str]:

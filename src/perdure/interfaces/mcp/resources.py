@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, unquote
 
-from perdure.domain.context import visible
+from perdure.domain.context import fenced
 from perdure.domain.errors import NotFound
 from perdure.domain.text import compact_json
 from perdure.handles.memory import Memory
@@ -86,7 +86,9 @@ def things(memory: Memory) -> Iterable[Listed]:
     for kind in KINDS:
         for one in kind.list_(memory):
             name = kind.ids(one)
-            yield Listed(kind.uri_of(name), visible(name), f"{kind.title}: {visible(name)}"[:200])
+            # Hosts show names to models, too.
+            shown = " ".join(fenced(name).split())
+            yield Listed(kind.uri_of(name), shown, f"{kind.title}: {shown}"[:200])
 
 
 def read(memory: Memory, uri: str) -> str:

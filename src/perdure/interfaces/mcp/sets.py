@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from perdure.domain.errors import InvalidInput
+from perdure.domain.text import brief
 from perdure.handles.tools import Result, Tools
 from perdure.interfaces.mcp import known, working
 from perdure.interfaces.mcp.callers import Caller
@@ -51,7 +52,7 @@ def chosen(names: str) -> tuple[str, ...]:
     wanted: set[str] = set()
     for name in (part.strip() for part in names.split(",")):
         if name not in (*NAMES, "default", "all"):
-            raise InvalidInput(f"there is no set of tools {name!r:.40}; use some of {', '.join(NAMES)}, or default, or all")
+            raise InvalidInput(f"there is no set of tools {brief(name)}; use some of {', '.join(NAMES)}, or default, or all")
         wanted.update(NAMES if name == "all" else DEFAULT if name == "default" else (name,))
     return tuple(name for name in NAMES if name in wanted)
 

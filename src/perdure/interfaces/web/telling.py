@@ -10,6 +10,7 @@ from fastapi import Request
 
 from perdure.domain.errors import InvalidInput
 from perdure.domain.journal import Operation
+from perdure.domain.text import brief
 from perdure.interfaces.web.rendering import zone_of
 
 TONES = {
@@ -90,5 +91,5 @@ def read_moment(text: str, request: Request, name: str) -> datetime | None:
             return datetime.combine(date.fromisoformat(text.strip()), time(), zone_of(request))
         found = datetime.fromisoformat(text.strip())
     except ValueError:
-        raise InvalidInput(f"`{name}` = {text!r:.40} is no date; write it like 2026-03-12 or 2026-03-12T07:00") from None
+        raise InvalidInput(f"`{name}` = {brief(text)} is no date; write it like 2026-03-12 or 2026-03-12T07:00") from None
     return found.replace(tzinfo=zone_of(request)) if found.tzinfo is None else found

@@ -330,6 +330,16 @@ class RecordContract:
         many = [f"h{number}" for number in range(5_000)]
         assert echoes(store, [*many, "b"]) == {"b"}
 
+    def test_what_was_put_into_the_register_later_is_left_out(self, store: Store) -> None:
+        put_echoes(store, ["a"])
+        put_echoes(store, ["b"], at=NOW + timedelta(seconds=2))
+
+        def known(seconds: float) -> set[str]:
+            until = NOW + timedelta(seconds=seconds)
+            return store.read(ANA, lambda view: view.records.find_echoes(["a", "b"], until=until))
+
+        assert [known(-1), known(0), known(1), known(2)] == [set(), {"a"}, {"a"}, {"a", "b"}]
+
     def test_beyond_the_newest_the_oldest_echoes_are_forgotten(self, store: Store) -> None:
         for number in range(6):
             put_echoes(store, [f"h{number}"], at=NOW + timedelta(seconds=number), keep=4)

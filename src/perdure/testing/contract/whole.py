@@ -53,6 +53,13 @@ class WholeStoreContract:
         with store.snapshot() as snapshot:
             assert len(list(snapshot.rows("messages"))) == 2
 
+    def test_a_snapshot_of_one_owner_holds_nothing_of_others(self, store: Store) -> None:
+        for owner in (ANA, BOB):
+            fill(store, owner, 1)
+        with store.snapshot(ANA) as snapshot:
+            assert {row[:2] for table in TABLES for row in snapshot.rows(table)} == {(ANA.space, ANA.user)}
+            assert [row[:2] for row in snapshot.rows("messages", ANA)] == [(ANA.space, ANA.user)]
+
     def test_snapshot_rows_come_by_primary_key(self, store: Store) -> None:
         for user in ("b", "ä", "B", "a", "𝒜"):
             fill(store, Owner("default", user), 1)

@@ -45,7 +45,7 @@ FOR UPDATE SKIP LOCKED;
 
 -- name: count_jobs
 -- A job of the year 1970 was made by a migration or a restore, which know no time: it is due at once, and never late.
-SELECT state, count(*), min(nullif(due_at_us, 0)) FROM jobs GROUP BY state;
+SELECT state, count(*), min(nullif(due_at_us, 0)), sum(CASE WHEN attempts > 0 THEN 1 ELSE 0 END) FROM jobs GROUP BY state;
 
 -- name: list_dead
 SELECT * FROM jobs WHERE state = 'dead' ORDER BY updated_at_us DESC, space, user_id, kind, key LIMIT %s;

@@ -49,7 +49,7 @@ DELETE FROM record_terms WHERE space = %s AND user_id = %s AND kind = %s AND key
 DELETE FROM records WHERE space = %s AND user_id = %s AND kind = %s AND key = %s;
 
 -- name: find_echoes
-SELECT hash FROM echoes WHERE space = %s AND user_id = %s AND hash = ANY(%s);
+SELECT hash FROM echoes WHERE space = %s AND user_id = %s AND hash = ANY(%s) AND at_us <= %s;
 
 -- name: put_echo
 INSERT INTO echoes VALUES (%s, %s, %s, %s)

@@ -12,6 +12,7 @@ from perdure.domain.context import Context
 from perdure.domain.errors import InvalidInput, PerdureError
 from perdure.domain.oversight import Choice, Injection
 from perdure.domain.prompts import Prompt
+from perdure.domain.text import brief
 from perdure.handles.memory import Memory
 from perdure.interfaces.web.rendering import memory_of, page
 
@@ -54,7 +55,7 @@ def show(
         return _page(request, goal, view, budget, _context(memory.context(goal.strip() or None, budget_tokens=budget)))
     if view == "prompt":
         return _page(request, goal, view, budget, _prompt(memory.prompt(goal, budget_tokens=budget)))
-    raise InvalidInput(f"{view!r:.40} is unknown; use one of {', '.join(VIEWS)}")
+    raise InvalidInput(f"{brief(view)} is unknown; use one of {', '.join(VIEWS)}")
 
 
 def _page(request: Request, goal: str, view: str, budget: int, made: dict[str, Any] | None) -> Response:

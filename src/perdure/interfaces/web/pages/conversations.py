@@ -17,6 +17,7 @@ from perdure.domain.errors import InvalidInput, NotFound
 from perdure.domain.messages import Message, Session
 from perdure.domain.scope import Address
 from perdure.domain.spans import Span
+from perdure.domain.text import brief
 from perdure.domain.times import to_us
 from perdure.handles.memory import Memory
 from perdure.interfaces.web.coverage import RIGHT, WIDTH, Axis, Tick
@@ -163,7 +164,7 @@ def act(request: Request, session: str, action: str) -> Response:
     if action == "undo":
         undone = talk.undo(session)
         return done(request, to, f"Fold {undone.version} is undone; its messages are in the working set again.")
-    raise InvalidInput(f"a session cannot be told to {action!r:.40}; use close, resume, compact or undo")
+    raise InvalidInput(f"a session cannot be told to {brief(action)}; use close, resume, compact or undo")
 
 
 # -- the list

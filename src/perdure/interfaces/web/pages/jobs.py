@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from perdure.domain.errors import InvalidInput
 from perdure.domain.jobs import JOB_STATES, Job
+from perdure.domain.text import brief
 from perdure.interfaces.web.rendering import Here, done, memory_of, page
 
 router = APIRouter()
@@ -41,7 +42,7 @@ class Asked(BaseModel):
 @router.get("/u/{user:id}/jobs")
 def index(request: Request, asked: Annotated[Asked, Query()]) -> Response:
     if asked.state and asked.state not in JOB_STATES:
-        raise InvalidInput(f"`state` = {asked.state!r:.40} is unknown; use one of {', '.join(JOB_STATES)}")
+        raise InvalidInput(f"`state` = {brief(asked.state)} is unknown; use one of {', '.join(JOB_STATES)}")
     memory = memory_of(request)
     most = min(COUNTED, request.app.state.engine.limits.page_rows_max)
     every = memory.jobs(limit=most)

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Form, Request, Response
 
 from perdure.domain.errors import InvalidInput
 from perdure.domain.lessons import LESSON_SCOPES, SPACE_SCOPES, Lesson, LessonScope
-from perdure.domain.text import check_id
+from perdure.domain.text import brief, check_id
 from perdure.interfaces.web.rendering import Here, done, door, memory_of, page, undoable
 
 router = APIRouter()
@@ -82,7 +82,7 @@ def act(request: Request, lesson: str, action: str) -> Response:
         "remove": (memory.lessons.remove, "It holds no longer."),
     }
     if action not in does:
-        raise InvalidInput(f"{action!r:.40} is nothing that can be done with a lesson; use one of {', '.join(does)}")
+        raise InvalidInput(f"{brief(action)} is nothing that can be done with a lesson; use one of {', '.join(does)}")
     call, told = does[action]
     held = next((one for one in memory.lessons.list(archived=True, ended=True, limit=ROWS_MAX) if one.id == lesson), None)
     _allow(request, None if held is None else held.scope)

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from perdure.domain.errors import InvalidInput, PerdureError
 from perdure.domain.knowledge import FACT_TYPES, MEMORY_TYPES, MemoryType
 from perdure.domain.memories import Statement
+from perdure.domain.text import brief
 from perdure.handles.knowledge import ListFields, RememberFields
 from perdure.handles.memory import Memory
 from perdure.interfaces.web.rendering import Here, done, memory_of, page, undoable
@@ -158,7 +159,7 @@ def act(request: Request, key: str, action: str, back: Annotated[str, Form()] = 
         "restore": (memory.memories.restore, "It is shown again."),
     }
     if action not in does:
-        raise InvalidInput(f"{action!r:.40} is nothing that can be done with a memory; use one of {', '.join(does)}")
+        raise InvalidInput(f"{brief(action)} is nothing that can be done with a memory; use one of {', '.join(does)}")
     call, told = does[action]
     return _back(request, memory, call(key), told, to_list=back == "list")
 

@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from perdure.domain.errors import InvalidInput, NotFound
 from perdure.domain.series import CoveredWindow, Entry, Series, SeriesAnswer
 from perdure.domain.spans import Span
+from perdure.domain.text import brief
 from perdure.domain.times import from_us, to_us
 from perdure.handles.series import SeriesHandle
 from perdure.interfaces.web.coverage import KINDS, LEFT, RIGHT, Axis, shares, stretches
@@ -169,9 +170,9 @@ def _moment(text: str, zone: ZoneInfo) -> datetime:
     try:
         at = datetime.fromisoformat(text)
     except ValueError:
-        raise InvalidInput(f"`end` = {text!r:.40} is no moment; write it like 2026-03-01") from None
+        raise InvalidInput(f"`end` = {brief(text)} is no moment; write it like 2026-03-01") from None
     if at.year < EARLIEST:
-        raise InvalidInput(f"`end` = {text!r:.40} is too long ago to look at; choose a year from {EARLIEST} on")
+        raise InvalidInput(f"`end` = {brief(text)} is too long ago to look at; choose a year from {EARLIEST} on")
     return at if at.tzinfo is not None else at.replace(tzinfo=zone)
 
 
@@ -321,5 +322,5 @@ def _number(text: str, what: str) -> float | None:
     except ValueError:
         found = math.nan
     if not math.isfinite(found):
-        raise InvalidInput(f"`{what}` = {text!r:.40} is no number; write it with digits")
+        raise InvalidInput(f"`{what}` = {brief(text)} is no number; write it with digits")
     return found

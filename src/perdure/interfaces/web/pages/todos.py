@@ -9,6 +9,7 @@ from fastapi import APIRouter, Form, Request, Response
 
 from perdure.domain.errors import InvalidInput
 from perdure.domain.knowledge import TODO_KINDS, TodoKind
+from perdure.domain.text import brief
 from perdure.domain.things import Todo
 from perdure.interfaces.web.rendering import Here, done, memory_of, own, page, undoable
 from perdure.interfaces.web.telling import local_now, read_moment
@@ -61,7 +62,7 @@ def act(request: Request, todo: str, action: str, back: Annotated[str, Form()] =
         "reopen": (memory.todos.reopen, "It is open again."),
     }
     if action not in does:
-        raise InvalidInput(f"{action!r:.40} is nothing that can be done with a todo; use one of {', '.join(does)}")
+        raise InvalidInput(f"{brief(action)} is nothing that can be done with a todo; use one of {', '.join(does)}")
     call, told = does[action]
     held = call(todo)
     to = own(request, back) if back else Here(request)("todos")

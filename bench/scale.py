@@ -1,0 +1,411 @@
+"""How perdure grows: one store to 1,000,000 memories of 10,000 users, on SQLite and on PostgreSQL; one user to 100,000.
+
+Every user of the crowd is a copy of one of some templates, which were made by the public calls and whose rows, index included,
+are put under other users' names: rows know their user by the first two columns of their key, and nothing else tells users
+apart. All sizes are open at the same time and take turns, so that noise hits all alike; intervals are bootstrapped over the
+rounds. This reports what is: nothing is tuned.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import os
+import random
+import resource
+import shutil
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import machine
+import perdure
+from perdure.parts import open_store
+from perdure.ports.rows import TABLES
+from recall.talk import Talk
+
+TEMPLATES = 20
+ENTRIES = 200
+BATCH = 2_000
+EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+DAY = timedelta(days=1)
+RATIO_MAX, RECALL_MS_MAX = 1.3, 50.0
+TASKS = ("append", "recall, first", "recall", "context", "series merge", "series query")
+Say = Callable[[str], None]
+
+
+@dataclass
+class Grown:
+    """A store of some size, open, and what was measured on it."""
+
+    settings: perdure.Settings
+    users: int
+    each: int
+    filled_s: float
+    times: dict[str, list[list[float]]] = field(default_factory=lambda: {task: [] for task in TASKS})
+    opening_s: list[float] = field(default_factory=list)
+    rss_mb: float = 0.0
+
+    @property
+    def memories(self) -> int:
+        return self.users * self.each
+
+
+# -- filling
+
+
+def remember(engine: perdure.Engine, user: str, texts: Sequence[str], offset: int = 0) -> None:
+    """Memories of a user, by the public call that takes many."""
+    memory = engine.memory(user)
+    for start in range(0, len(texts), BATCH):
+        batch = [
+            {"id": f"{offset + start + number}", "memory": text[:400], "user_id": user}
+            for number, text in enumerate(texts[start : start + BATCH])
+        ]
+        memory.import_(io.BytesIO(json.dumps(batch).encode()))
+
+
+def make_templates(path: Path, seed: int, each: int) -> None:
+    """Users with memories, a conversation and a series, indexed."""
+    with perdure.open(settings=perdure.Settings(url=f"sqlite:///{path}", durability="normal")) as engine:
+        for number in range(TEMPLATES):
+            user, talk = f"template-{number}", Talk(seed, f"template-{number}")
+            remember(engine, user, talk.texts(each))
+            memory = engine.memory(user)
+            memory.append_many([perdure.NewMessage("user", text) for text in talk.texts(20)])
+            start = EPOCH
+            memory.series("runs").merge(
+                [{"id": str(one), "timestamp": (start + one * DAY / 10).isoformat(), "km": one % 17} for one in range(ENTRIES)],
+                window=(start, start + 20 * DAY),
+            )
+        drain(engine)
+
+
+def drain(engine: perdure.Engine) -> None:
+    while engine.process(600).ran:
+        pass
+
+
+def template_rows(path: Path) -> tuple[int, dict[str, list[list[tuple[Any, ...]]]]]:
+    """Of every table, the rows of each template."""
+    store = open_store(perdure.Settings(url=f"sqlite:///{path}"))
+    found: dict[str, list[list[tuple[Any, ...]]]] = {}
+    try:
+        with store.snapshot() as snapshot:
+            for table in TABLES:
+                by_user: dict[str, list[tuple[Any, ...]]] = {f"template-{number}": [] for number in range(TEMPLATES)}
+                for row in snapshot.rows(table):
+                    if row[1] in by_user:
+                        by_user[str(row[1])].append(row)
+                found[table] = [*by_user.values()]
+            return snapshot.schema_version, found
+    finally:
+        store.close()
+
+
+def name(number: int) -> str:
+    return f"user-{number:06}"
+
+
+def grow(settings: perdure.Settings, schema: int, templates: dict[str, list[list[tuple[Any, ...]]]], users: int) -> float:
+    """A store with so many users; the seconds that took."""
+
+    def rows(table: str) -> Iterator[tuple[Any, ...]]:
+        for number in range(users):
+            for row in templates[table][number % TEMPLATES]:
+                yield (row[0], name(number), *row[2:])
+
+    began = time.perf_counter()
+    store = open_store(settings)
+    try:
+        if settings.url.startswith("sqlite"):
+            store.restore(schema, ((table, rows(table)) for table in TABLES), replace=False)
+        else:
+            copy_in(settings, rows)
+    finally:
+        store.close()
+    return time.perf_counter() - began
+
+
+def copy_in(settings: perdure.Settings, rows: Callable[[str], Iterator[tuple[Any, ...]]]) -> None:
+    """As the superuser, past row-level security, which knows no COPY; then the statistics that a server gathers in time."""
+    import psycopg
+
+    with psycopg.connect(settings.url) as connection, connection.cursor() as cursor:
+        for table in TABLES:
+            with cursor.copy(f"COPY {settings.postgres_schema}.{table} FROM STDIN".encode()) as copy:
+                for row in rows(table):
+                    copy.write_row(row)
+        cursor.execute("ANALYZE")
+
+
+def grow_one(settings: perdure.Settings, count: int, seed: int) -> float:
+    """A store with one user and so many memories."""
+    began = time.perf_counter()
+    with perdure.open(settings=perdure.Settings(url=settings.url, durability="normal")) as engine:
+        remember(engine, name(0), Talk(seed, "one").texts(count))
+        drain(engine)
+    return time.perf_counter() - began
+
+
+# -- measuring
+
+
+def timed(call: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    call()
+    return time.perf_counter() - began
+
+
+def one_round(grown: Grown, draw: random.Random, calls: int, texts: Sequence[str]) -> None:
+    """Some users at random, each from cold: the store is opened anew, so that none is in a cache."""
+    began = time.perf_counter()
+    with perdure.open(settings=grown.settings) as engine:
+        engine.memory(name(0)).messages(1)
+        grown.opening_s.append(time.perf_counter() - began)
+        taken: dict[str, list[float]] = {task: [] for task in TASKS}
+        users = draw.sample(range(grown.users), min(calls, grown.users))
+        for number in users:
+            for task, spent in a_visit(engine, name(number), draw, texts):
+                taken[task].append(spent)
+        # With few users there are few visits; the rest of the calls are made to the same ones, warm.
+        for task, spent in taken.items():
+            grown.times[task].append(spent)
+        grown.rss_mb = max(grown.rss_mb, resident_mb())
+
+
+def a_visit(engine: perdure.Engine, user: str, draw: random.Random, texts: Sequence[str]) -> Iterator[tuple[str, float]]:
+    memory = engine.memory(user)
+    text = draw.choice(texts)
+    question = " ".join(draw.sample(text.split(), min(4, len(text.split()))))
+    yield "append", timed(lambda: memory.append("user", text))
+    yield "recall, first", timed(lambda: memory.recall(question))
+    yield "recall", timed(lambda: memory.recall(question))
+    yield "context", timed(lambda: memory.context())
+    start = EPOCH + draw.randrange(20, 400) * DAY
+    entries = [{"id": f"{start:%j}-{one}", "timestamp": (start + one * DAY / 10).isoformat(), "km": one} for one in range(10)]
+    series = memory.series("runs")
+    yield "series merge", timed(lambda: series.merge(entries, window=(start, start + DAY)))
+    yield "series query", timed(lambda: series.query(EPOCH, EPOCH + 5 * DAY))
+
+
+def resident_mb() -> float:
+    try:
+        fields = Path("/proc/self/statm").read_text().split()
+        return int(fields[1]) * resource.getpagesize() / 2**20
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def sizes_mb(settings: perdure.Settings) -> tuple[float, float]:
+    """The store's bytes, and those of its index, in MB."""
+    if settings.url.startswith("sqlite"):
+        import apsw
+
+        path = settings.url.removeprefix("sqlite:///")
+        connection = apsw.Connection(path)
+        index = 0
+        try:
+            index = sum(
+                size for (size,) in connection.execute("SELECT pgsize FROM dbstat WHERE aggregate AND name LIKE '%index_%'")
+            )
+        finally:
+            connection.close()
+        return Path(path).stat().st_size / 2**20, index / 2**20
+    import psycopg
+
+    with psycopg.connect(settings.url) as connection:
+        found = connection.execute(
+            "SELECT relname, pg_total_relation_size(c.oid) FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace "
+            "WHERE nspname = %s AND relkind = 'r'",
+            (settings.postgres_schema,),
+        ).fetchall()
+    return sum(size for _, size in found) / 2**20, sum(size for table, size in found if table.startswith("index_")) / 2**20
+
+
+def figures_of(grown: Sequence[Grown], rounds: int) -> list[dict[str, Any]]:
+    """How much a call costs at the largest size, beside the smallest."""
+    small, large = grown[0], grown[-1]
+    found = []
+    for task in TASKS:
+
+        def ratio(numbers: Sequence[int], task: str = task) -> float:
+            middle = [statistics.median([one for number in numbers for one in g.times[task][number]]) for g in (small, large)]
+            return middle[1] / middle[0]
+
+        what = f"{task}: {large.users:,} users / {small.users:,}"
+        found.append(machine.compared(what, machine.resampled(ratio, rounds), aim=RATIO_MAX, at_most=True))
+    return found
+
+
+def p95_of(grown: Grown, task: str, rounds: int) -> machine.Interval:
+    def p95(numbers: Sequence[int]) -> float:
+        return machine.percentile([one for number in numbers for one in grown.times[task][number]], 0.95) * 1000
+
+    return machine.resampled(p95, rounds)
+
+
+def show(title: str, grown: Sequence[Grown]) -> None:
+    print(f"\n{title}")
+    print(f"{'users':>8}{'memories':>11}{'store MB':>10}{'index MB':>10}{'RSS MB':>8}{'open ms':>9}", end="")
+    print("".join(f"{task + ' p50/p95 ms':>26}" for task in TASKS))
+    for one in grown:
+        store, index = sizes_mb(one.settings)
+        line = f"{one.users:8,}{one.memories:11,}{store:10,.0f}{index:10,.0f}{one.rss_mb:8,.0f}"
+        line += f"{statistics.median(one.opening_s) * 1000:9,.0f}"
+        for task in TASKS:
+            every = [spent for times in one.times[task] for spent in times]
+            shown = f"{statistics.median(every) * 1000:,.2f} / {machine.percentile(every, 0.95) * 1000:,.2f}"
+            line += f"{shown:>26}"
+        print(line)
+
+
+# -- the whole
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--users", default="10,100,1000,10000", help="sizes of the crowd")
+    parser.add_argument("--one", default="1000,10000,100000", help="memories of the one user; empty: not measured")
+    parser.add_argument("--each", type=int, default=100, help="memories of each user of the crowd")
+    parser.add_argument("--backend", action="append", choices=("sqlite", "postgres"), help="default: both")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--calls", type=int, default=10, help="users visited in each round")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--dir", type=Path, help="where the stores are made; about 8 GB for the whole")
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+    say = lambda text: print(text, file=sys.stderr, flush=True)  # noqa: E731
+    told: dict[str, Any] = {}
+    with machine.working_directory(given.dir) as directory, ExitStack() as stack:
+        told["machine"] = machine.facts(directory)
+        if not given.json:
+            print("\n".join(f"{what}: {value}" for what, value in told["machine"].items()))
+            print(f"seed {given.seed}, {given.rounds} rounds of {given.calls} users, {given.each} memories each")
+        texts = Talk(given.seed, "texts").texts(500)
+        make_templates(directory / "templates.db", given.seed, given.each)
+        schema, templates = template_rows(directory / "templates.db")
+        say(f"templates: {sum(len(one) for rows in templates.values() for one in rows) / TEMPLATES:,.0f} rows a user")
+        for backend in given.backend or ("sqlite", "postgres"):
+            server = _server(directory, stack) if backend == "postgres" else ""
+            crowd = []
+            for users in map(int, given.users.split(",")):
+                settings = _settings(directory, server, f"crowd_{users}")
+                crowd.append(Grown(settings, users, given.each, grow(settings, schema, templates, users)))
+                rate = crowd[-1].memories / crowd[-1].filled_s
+                say(f"{backend}: {users:,} users filled in {crowd[-1].filled_s:,.0f} s, {rate:,.0f} memories a second")
+            measure(crowd, given, texts, say)
+            compared = figures_of(crowd, given.rounds)
+            report(f"{backend}, more and more users", crowd, compared, told, given.json)
+            if given.one:
+                measure_one(backend, directory, server, given, texts, (say, told))
+            if backend == "sqlite":
+                for path in directory.glob("crowd_*"):
+                    path.unlink()
+    if given.json:
+        print(json.dumps(told, indent=1, default=str))
+
+
+def measure_one(
+    backend: str,
+    directory: Path,
+    server: str,
+    given: argparse.Namespace,
+    texts: Sequence[str],
+    into: tuple[Say, dict[str, Any]],
+) -> None:
+    """One user who has more and more."""
+    say, told = into
+    alone = []
+    for count in map(int, given.one.split(",")):
+        settings = _settings(directory, server, f"one_{count}")
+        made = _settings(directory, "", f"one_{count}")
+        kept = directory / f"one_{count}.backup"
+        if not kept.exists():
+            spent = grow_one(made, count, given.seed)
+            say(f"one user with {count:,} memories: {count / spent:,.0f} a second, indexed")
+            with perdure.open(settings=made) as engine:
+                engine.backup(kept)
+        if server:
+            perdure.restore(kept, settings=settings)
+        alone.append(Grown(settings, 1, count, 0.0))
+    measure(alone, given, texts, say, visits=given.calls)
+    figures = [
+        machine.compared(
+            f"recall p95 ms at {one.memories:,}", p95_of(one, "recall", given.rounds), aim=RECALL_MS_MAX, at_most=True
+        )
+        for one in alone
+    ]
+    report(f"{backend}, one user with more and more memories", alone, figures, told, given.json)
+
+
+def measure(crowd: Sequence[Grown], given: argparse.Namespace, texts: Sequence[str], say: Say, *, visits: int = 1) -> None:
+    for number in range(given.rounds):
+        for grown in crowd:
+            draw = random.Random(f"{given.seed}/{number}/{grown.users}/{grown.each}")
+            if visits == 1:
+                one_round(grown, draw, given.calls, texts)
+                continue
+            one_round(grown, draw, 1, texts)
+            with perdure.open(settings=grown.settings) as engine:
+                engine.memory(name(0)).recall("before")
+                for _ in range(visits):
+                    for task, spent in a_visit(engine, name(0), draw, texts):
+                        if task != "recall, first":
+                            grown.times[task][-1].append(spent)
+                grown.rss_mb = max(grown.rss_mb, resident_mb())
+        say(f"round {number + 1} of {given.rounds}")
+
+
+def report(title: str, grown: Sequence[Grown], figures: Sequence[dict[str, Any]], told: dict[str, Any], as_json: bool) -> None:
+    told[title] = {
+        "figures": figures,
+        "sizes": [
+            {
+                "users": one.users,
+                "memories": one.memories,
+                "store_mb": sizes_mb(one.settings),
+                "rss_mb": one.rss_mb,
+                "opening_s": one.opening_s,
+                "times_s": one.times,
+            }
+            for one in grown
+        ],
+    }
+    if not as_json:
+        show(title, grown)
+        machine.show_figures(figures, limit="")
+
+
+def _settings(directory: Path, server: str, what: str) -> perdure.Settings:
+    if server:
+        return perdure.Settings(url=server, postgres_schema=what)
+    return perdure.Settings(url=f"sqlite:///{directory / what}.db")
+
+
+def _server(directory: Path, stack: ExitStack) -> str:
+    sys.path.append(str(Path(__file__).parents[1] / "tests"))
+    import pg
+
+    root = pg.new_root()
+    # The data lies with the other stores, on a disk; the socket's path must be short.
+    data = directory / "pg"
+    data.mkdir()
+    shutil.rmtree(root)
+    root.symlink_to(data, target_is_directory=True)
+    stack.callback(root.unlink, missing_ok=True)
+    stack.callback(pg.stop, root)
+    return pg.start(root)
+
+
+if __name__ == "__main__":
+    main()

