@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 JOBS ?= 2
 CODE := src tests bench proof examples tools conftest.py
 
-.PHONY: run demo demo-day test test-model check format bench docs clean
+.PHONY: run demo demo-day test test-model check format bench docs proof proof-quick simulate mutants clean
 
 run: $(VENV)/.server-installed  ## Make the environment and serve the page, the API and MCP on this machine.
 	@$(BIN)/perdure serve $(if $(PORT),--port $(PORT))
@@ -50,6 +50,25 @@ bench: $(VENV)/.bench-installed  ## Measure speed beside the peers and the limit
 	$(BIN)/python bench/overseer.py
 	$(BIN)/python bench/overseer_speed.py
 	$(BIN)/python bench/serve.py
+
+# How many seeds `make simulate` tries, and how many mutants `make mutants` draws.
+SEEDS ?= 200
+MUTANTS ?= 200
+
+proof: $(VENV)/.test-installed  ## Every promise in full, then the broken builds; the report is build/proof/report.md.
+	$(BIN)/python -m proof run --jobs $(JOBS) $(if $(SEED),--seed $(SEED))
+	$(BIN)/python -m proof defects --jobs $(JOBS)
+	$(BIN)/python -m proof simulate --seeds $(SEEDS) --jobs $(JOBS)
+
+proof-quick: $(VENV)/.test-installed  ## A short round of every promise.
+	$(BIN)/python -m proof run --quick --jobs $(JOBS) $(if $(SEED),--seed $(SEED))
+
+simulate: $(VENV)/.test-installed  ## The whole system under faults, SEEDS seeds long; prints the seed that fails.
+	$(BIN)/python -m proof simulate --seeds $(SEEDS) --jobs $(JOBS)
+
+mutants: $(VENV)/.test-installed  ## Break storage and scope code one operator at a time; the share that the tests notice.
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt mutmut
+	$(BIN)/python tools/mutants.py --count $(MUTANTS)
 
 docs: $(VENV)/.test-installed  ## Build the documentation as a site into build/site; a warning is an error.
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -34,7 +34,9 @@ class Page(pytest.File):
 
     def collect(self) -> Iterator[Examples]:
         if any(PAGES.parse(self.path).examples()):
-            yield Examples.from_parent(self, name="examples")
+            examples = Examples.from_parent(self, name="examples")
+            examples.add_marker(pytest.mark.slow)
+            yield examples
 
 
 class Examples(pytest.Item):

@@ -1,4 +1,4 @@
-"""The command line of the proof: `run`, `list`, `defects`. Each promise runs in a process of its own, with a deadline."""
+"""The command line of the proof: `run`, `list`, `defects`, `simulate`. Each promise runs in a process of its own, with a deadline."""
 
 from __future__ import annotations
 
@@ -27,6 +27,10 @@ EXIT = {"kept": 0, "broken": 1, "unproven": 2, "failed": 3}
 
 
 def main() -> int:
+    if sys.argv[1:2] == ["simulate"]:
+        from proof import simulation
+
+        return simulation.main(sys.argv[2:])
     parser = argparse.ArgumentParser(prog="python -m proof", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("list", help="the promises and how each is tried")
@@ -39,6 +43,7 @@ def main() -> int:
     running.add_argument("--json", action="store_true", help="print the report as JSON")
     running.add_argument("--report", type=Path, default=ROOT / "build" / "proof", help="folder for the report")
     running.add_argument("--outcome", type=Path, help=argparse.SUPPRESS)
+    commands.add_parser("simulate", help="the whole system, seed after seed; `simulate --help` tells more")
     broken = commands.add_parser("defects", help="break perdure on purpose and count what the promises catch")
     broken.add_argument("names", nargs="*")
     broken.add_argument("--jobs", type=int, default=1)

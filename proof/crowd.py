@@ -18,6 +18,8 @@ LOOKALIKES = (
     "ana/../bo", "jos\u00e9", "jose\u0301", "\u0430na", "\uff41na", "ana\u200b", "ana@coach", "ana|bo", "ana:default", "default",
     "ana%2F", "ana?user=bo", "ana#", "*", "\\ana", "ANA", "ana\t", "x" * 400, "bo",
 )  # fmt: skip
+NEAREST = ("ana", "Ana", "ANA", "aNa")
+"""Those that a comparison without regard to case, or by a pattern, takes for one another."""
 REFUSED = ("", "ana\0", "\0", "x" * 401, "\udfff", "perdure:shared", "perdure:system", "perdure:")
 """Ids that nobody may have: no store keeps them, or they are the store's own."""
 SPACES = ("home", "Home", "hom_")
@@ -70,16 +72,17 @@ class Person:
 def gathered(chance: random.Random, count: int) -> list[Person]:
     """So many people: look-alikes in one space, and namesakes in the others."""
     marks = _marks(chance)
-    users = chance.sample(LOOKALIKES, min(count, len(LOOKALIKES)))
+    nearest = chance.sample(NEAREST, 2)
+    rest = [user for user in LOOKALIKES if user not in nearest]
+    # The nearest neighbours first: one of them attacks, the other is attacked.
+    users = [*nearest, *chance.sample(rest, min(count, len(rest)))]
     people = [_person(SPACES[0], user, marks) for user in users[: max(2, count * 3 // 4)]]
     for space in SPACES[1:]:
         people += [_person(space, one.user, marks) for one in people[: max(1, count // 8)] if one.space == SPACES[0]]
     for one in people:
         others = [other for other in people if other is not one]
-        namesakes = [other for other in others if other.user == one.user]
-        one.victims = tuple(
-            {id(other): other for other in [*namesakes[:1], *chance.sample(others, min(3, len(others)))]}.values()
-        )
+        near = [other for other in others if other.user.lower() == one.user.lower()]
+        one.victims = tuple({id(other): other for other in [*near[:2], *chance.sample(others, 2)]}.values())
     return people
 
 

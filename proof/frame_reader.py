@@ -43,9 +43,9 @@ _LINE_OF = {
     "memories": re.compile(
         r"- (?:known(?: (?:since|until) \d{4}-\d\d-\d\d)?|digest|todo|state|lesson|instruction|series)(?: \((?P<a>[a-z]+)\))?: "
         r"|- (?P<role>user|assistant|tool|import): |- [^:()\[\]]{1,80} \((?P<b>user|assistant|tool|import)\): "
-        r"|\[[\w:|.-]+\](?: \((?P<c>[a-z]+)\))?: |(?P<heading>On \d{4}-\d\d-\d\d(?:, session [^:()]*)?:$)"
+        r"|\[[^\]\s]+\](?: \((?P<c>[a-z]+)\))?: |(?P<heading>On \d{4}-\d\d-\d\d(?:, session [^:()]*)?:$)"
     ),
-    "cards": re.compile(r"\[[\w:|.-]+\](?: \((?P<c>[a-z]+)\))?: "),
+    "cards": re.compile(r"\[[^\]\s]+\](?: \((?P<c>[a-z]+)\))?: "),
     "previous_tail": re.compile(r"(?P<role>user|assistant|tool|system): "),
 }  # fmt: skip
 

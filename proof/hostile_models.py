@@ -28,6 +28,8 @@ class Target:
     """Ids and keys of the user whose model it is."""
     trap: str
     """The address of a server that nobody may ever connect to."""
+    facts: tuple[tuple[str, str, str], ...] = ()
+    """What is known of the user: attribute, value and words."""
 
 
 def texts(target: Target) -> list[str]:
@@ -75,7 +77,7 @@ def manners(target: Target, chance: random.Random) -> dict[str, Callable[[str], 
     return {
         "says it everywhere": lambda text: _answer(lambda one: _shaped(one.asked.schema, text, 3), text),
         "says it with more keys": lambda text: _answer(lambda one: _with_more(one, text, target), text),
-        "ends what is known": lambda text: _answer(lambda one: _facts(one, text, ended=True), text),
+        "ends what is known": lambda text: _answer(lambda one: _ended(one, target, text), text),
         "corrects what is known": lambda text: _answer(lambda one: _facts(one, text, corrects=True), text),
         "replaces what is known": lambda text: _answer(lambda one: _facts(one, text), text),
         "names what others have": lambda text: _answer(
@@ -143,6 +145,23 @@ def _facts(exchange: Exchange, text: str, *, ended: bool = False, corrects: bool
         return _shaped(schema, text, 2)
     said = numbered(exchange.asked.body["messages"][0]["content"])
     return {"proposals": _proposals(said, text, ended=ended, corrects=corrects)[:20], "todos": _todos(said, text)[:8]}
+
+
+def _ended(exchange: Exchange, target: Target, text: str) -> Any:
+    """Of an extraction: everything that is known of the user is over, and somebody has said so."""
+    schema = exchange.asked.schema or {}
+    if "proposals" not in schema.get("properties", {}):
+        return _shaped(schema, text, 2)
+    said = [one for one in numbered(exchange.asked.body["messages"][0]["content"]) if one["who"] == "user"]
+    found = [
+        {
+            "n": said[at % len(said)]["n"], "quote": said[at % len(said)]["text"][:60], "type": "PROFILE", "fact_type": "fact",
+            "content": words, "entities": [], "attribute": attribute, "value": value, "ended": True, "corrects": False,
+            "confidence": 1.0,
+        }
+        for at, (attribute, value, words) in enumerate(target.facts if said else ())
+    ]  # fmt: skip
+    return {"proposals": found[:20], "todos": []}
 
 
 def _flood_of_facts(exchange: Exchange, text: str) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -13,12 +12,11 @@ from pathlib import Path
 import perdure
 from proof.harness import Round
 from proof.operations import Operation, SteppedClock, drained, opened, place_in, state_of
-from proof.strikes import KILLED, Arena, Struck
+from proof.strikes import KILLED, Ahead, Arena, Struck
 from proof.syscalls import Act, Plan
 from proof.wholeness import check_heals, check_whole
 
 LEASE_OVER_H = 2
-Look = Callable[[Struck, str], None]
 DRAFT_SUFFIX = ".part"
 
 
@@ -31,6 +29,10 @@ class Target:
     points: tuple[tuple[Act, int], ...]
     parts: tuple[tuple[tuple[Act, int], ...], ...]
     """The same, by what was going on: opening, each step, closing."""
+
+
+Points = Sequence[tuple[Target, Act, int]]
+Look = Callable[[Struck, str], None]
 
 
 def target(round: Round, arena: Arena, operation: Operation) -> Target:
@@ -112,8 +114,10 @@ def judge(round: Round, chosen: Target, struck: Struck, when: str) -> None:
             check_heals(round, engine, when=when)
 
 
-def die_everywhere(round: Round, arena: Arena, targets: Sequence[Target], *, quick: int, look: Look | None = None) -> None:
-    """In the full round at every kill point; in the quick one at some of each operation, anywhere in it.
+def die_everywhere(
+    round: Round, arena: Arena, targets: Sequence[Target], *, turns: int, always: Points = (), look: Look | None = None
+) -> None:
+    """In the full round at every kill point; in the quick one `turns` times in each operation, and at those of `always`.
 
     `look` sees what each dead process left before anybody opens it.
     """
@@ -123,17 +127,18 @@ def die_everywhere(round: Round, arena: Arena, targets: Sequence[Target], *, qui
         chosen, act, at = place
         return arena.strike(chosen.operation, Plan(at=at, act=act))
 
-    with ThreadPoolExecutor(1) as ahead:
-        following: Future[Struck] | None = None
-        for case in round.cases(quick=quick, full=len(everything), name="kills"):
-            whole = round.size == "full"
+    whole = round.size == "full"
+    with Ahead(struck_at, everything, all_in_turn=whole and round.only_case is None) as ahead:
+        for case in round.cases(quick=turns * len(targets) + len(always), full=len(everything), name="kills"):
             turn, which = divmod(case.number, len(targets))
-            parts = targets[which].parts
-            place = everything[case.number] if whole else (targets[which], *case.chance.choice(parts[turn % len(parts)]))
-            struck = following.result() if following is not None else struck_at(place)
-            # The next one dies while this one is judged.
-            goes_on = whole and round.only_case is None and case.number + 1 < len(everything)
-            following = ahead.submit(struck_at, everything[case.number + 1]) if goes_on else None
+            if whole:
+                place = everything[case.number]
+            elif turn < turns:
+                parts = targets[which].parts
+                place = (targets[which], *case.chance.choice(parts[turn % len(parts)]))
+            else:
+                place = always[case.number - turns * len(targets)]
+            struck = ahead.struck(place, case.number)
             chosen, act, at = place
             note(round, chosen, struck, act, at)
             when = f"{chosen.operation.name}, {act} {at} of {chosen.points[-1][1]}"

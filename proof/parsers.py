@@ -10,6 +10,7 @@ import io
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -140,11 +141,9 @@ def _words() -> list[Parser]:
             ("0 7 * * 1", "*/5 * 1,15 * *", "every:60"),
             5,
         ),
-        Parser(
-            "names.parse",
-            lambda text: [names.parse(text, one) for one in names.SPELLINGS if one != "x"],
-            ("user1:agent1:123", "user1:coach", "discord:42", "a%3Ab:c"),
-            takes_anything=True,
+        *(
+            Parser(f"names.parse {one}", partial(names.parse, spelling=one), (sample,), 4, takes_anything=True)
+            for one, sample in names.EXAMPLES.items()
         ),
         Parser("names.split_channel", names.split_channel, ("discord:42",)),
         Parser(
@@ -249,7 +248,7 @@ def given_to_parser(parser: Parser, hostile: Hostile) -> Any:
         return hostile.any()
     text = hostile.spoilt(sample) if kind < 0.75 else hostile.text()
     if 0.6 < kind < 0.75 and sample[:1] == "{":
-        text = _as_json(hostile.spoilt_value(json.loads(sample if "\n{" not in sample else sample.splitlines()[0])))
+        text = as_json(hostile.spoilt_value(json.loads(sample if "\n{" not in sample else sample.splitlines()[0])))
     return text.encode(errors="replace").decode().replace("\0", " ") if parser.trusted else text
 
 
@@ -258,13 +257,13 @@ def _respelt(raw: bytes, hostile: Hostile) -> bytes:
     lines = raw.splitlines()
     at = hostile.chance.randrange(len(lines)) if lines else 0
     try:
-        lines[at] = _as_json(hostile.spoilt_value(json.loads(lines[at]))).encode(errors="surrogatepass")
+        lines[at] = as_json(hostile.spoilt_value(json.loads(lines[at]))).encode(errors="surrogatepass")
     except (ValueError, RecursionError, IndexError):
         return raw
     return b"\n".join(lines) + b"\n"
 
 
-def _as_json(value: Any) -> str:
+def as_json(value: Any) -> str:
     """JSON of whatever it is, with what Python allows and JSON does not."""
     if has_more_parts(value, 100_000):
         return "[" * 100_000

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import multiprocessing
-import multiprocessing.forkserver
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,6 +15,8 @@ from multiprocessing.process import BaseProcess
 PRELOADED = ["proof.__main__", "proof.workers.warm"]
 END_S = 60.0
 POLL_S = 0.001
+_DIE_WITH_PARENT = 1
+"""Of prctl(2)."""
 
 
 class Crew:
@@ -25,7 +28,7 @@ class Crew:
         self._started: list[BaseProcess] = []
 
     def start(self, target: Callable[..., object], *args: object) -> BaseProcess:
-        process = self._context.Process(target=target, args=args)
+        process = self._context.Process(target=_tied, args=(target, *args))
         process.start()
         self._started.append(process)
         return process
@@ -38,6 +41,13 @@ class Crew:
             process.join(END_S)
             process.close()
         self._started.clear()
+
+
+def _tied(target: Callable[..., object], *args: object) -> None:
+    """Run it in a process that does not outlive those who started it, even if they were killed themselves."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
+    target(*args)
 
 
 @contextmanager

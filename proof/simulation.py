@@ -6,13 +6,20 @@ and that the stores agree. A failing seed is told with the invariant that was vi
 
 from __future__ import annotations
 
+import argparse
+import random
 import shutil
+import sys
 import tempfile
+import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 
 import proof.simulated.calls as public
@@ -22,6 +29,7 @@ from proof.simulated.world import World
 CALLS = 200
 COMPARED_EVERY = 4
 """Of so many seeds, one is also run in memory and compared."""
+SEEDS_TO_MEET_ALL = 50
 SHOWN = 15
 """Lines of the trace that are told of a failing seed."""
 
@@ -57,23 +65,96 @@ class Ran:
     violated: Violated | None = None
 
 
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command line: `--seeds N`, from a new place or from `--start S`; with `--trace`, each call of one seed."""
+    parser = argparse.ArgumentParser(prog="python -m proof simulate", description=__doc__)
+    parser.add_argument("--seeds", type=int, default=50, help="how many; default 50")
+    parser.add_argument("--start", type=int, help="the first seed; default: a new one, printed")
+    parser.add_argument("--calls", type=int, default=CALLS, help=f"calls per seed; default {CALLS}")
+    parser.add_argument("--jobs", type=int, default=1, help="seeds tried at a time")
+    parser.add_argument(
+        "--first", action="store_true", help="stop at the first seed that fails, and do not look for fewer calls"
+    )
+    parser.add_argument("--trace", action="store_true", help="print what the first seed does, call by call")
+    given = parser.parse_args(argv)
+    start = random.SystemRandom().randrange(10**9) if given.start is None else given.start
+    if given.trace:
+        ran = run(start, calls=given.calls)
+        print("\n".join(ran.trace))
+        print(f"trace {ran.hash}; {dict(ran.counts)}; {ran.violated or 'nothing is wrong'}")
+        return 0 if ran.violated is None else 1
+    print(f"seeds {start} to {start + given.seeds - 1}", file=sys.stderr)
+    began = time.monotonic()
+    seeds = range(start, start + given.seeds)
+    failures = simulate(seeds, calls=given.calls, jobs=given.jobs, shrink=not given.first, first=given.first)
+    took = time.monotonic() - began
+    print(f"{given.seeds} seeds of {given.calls} calls from {start} on: {len(failures)} failed ({took:.0f} s)")
+    for failure in failures:
+        print(f"seed {failure.seed}: {failure.invariant}")
+    return 1 if failures else 0
+
+
+FAULTS = (
+    "store faults", "model faults", "embedder faults", "source faults", "files away", "refused", "given up", "workers killed",
+    "leases taken over", "restarts",
+)  # fmt: skip
+"""What a simulation of many seeds must have met, or it has shown nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What came of one seed."""
+
+    failure: Failure | None
+    counts: Counter[str]
+
+
 def simulate(
-    seeds: Iterable[int], *, tell: Callable[[str], None] = print, calls: int = CALLS, shrink: bool = True
+    seeds: Iterable[int],
+    *,
+    tell: Callable[[str], None] = print,
+    calls: int = CALLS,
+    jobs: int = 1,
+    shrink: bool = True,
+    first: bool = False,
 ) -> list[Failure]:
-    """Run the seeds; those that fail, each with what it shows."""
+    """Run the seeds; those that fail, each with what it shows. With `first`, no further than to the first of them."""
+    one = partial(tried_and_counted, calls=calls, shrink=shrink)
+    if jobs <= 1:
+        return _told(map(one, seeds), tell, first=first)
+    with ProcessPoolExecutor(jobs, mp_context=get_context("forkserver")) as pool:
+        return _told(pool.map(one, seeds), tell, first=first)
+
+
+def _told(outcomes: Iterable[Tried], tell: Callable[[str], None], *, first: bool) -> list[Failure]:
     failures = []
-    for number, seed in enumerate(seeds, 1):
-        failure = tried(seed, calls=calls, shrink=shrink)
-        if failure is not None:
-            failures.append(failure)
-            tell(str(failure))
+    counts: Counter[str] = Counter()
+    number = 0
+    for number, outcome in enumerate(outcomes, 1):
+        counts += outcome.counts
+        if outcome.failure is not None:
+            failures.append(outcome.failure)
+            tell(str(outcome.failure))
+            if first:
+                return failures
         elif number % 25 == 0:
             tell(f"{number} seeds, {len(failures)} failed")
+    tell(", ".join(f"{name}: {counts[name]:,}" for name in ("calls", *FAULTS)))
+    unmet = [name for name in FAULTS if not counts[name]]
+    if unmet and number >= SEEDS_TO_MEET_ALL:
+        detail = f"not met over {number} seeds: {', '.join(unmet)}"
+        failures.append(Failure(0, "every fault is met", detail, "both", 0))
+        tell(detail)
     return failures
 
 
 def tried(seed: int, *, calls: int = CALLS, shrink: bool = True) -> Failure | None:
     """What is wrong with a seed; None: nothing."""
+    return tried_and_counted(seed, calls=calls, shrink=shrink).failure
+
+
+def tried_and_counted(seed: int, *, calls: int = CALLS, shrink: bool = True) -> Tried:
+    """What is wrong with a seed, and what it met."""
     runs = {}
     for backend in ("sqlite", "memory") if seed % COMPARED_EVERY == 0 else ("sqlite",):
         runs[backend] = ran = run(seed, backend, calls=calls)
@@ -81,14 +162,15 @@ def tried(seed: int, *, calls: int = CALLS, shrink: bool = True) -> Failure | No
             fewest = _shrunk(seed, backend, calls) if shrink else calls
             ran = run(seed, backend, calls=fewest)
             shown = ran.violated or Violated("a seed always means one run", "it failed once, and then it did not")
-            return Failure(seed, shown.invariant, str(shown), backend, fewest, tuple(ran.trace))
+            return Tried(Failure(seed, shown.invariant, str(shown), backend, fewest, tuple(ran.trace)), ran.counts)
     if "memory" in runs and runs["sqlite"].hash != runs["memory"].hash:
         pairs = zip(runs["sqlite"].trace, runs["memory"].trace, strict=False)
         first = next((pair for pair in pairs if pair[0] != pair[1]), ("one", "is longer"))
         again = run(seed, "sqlite", calls=calls).hash == runs["sqlite"].hash
         what = "the stores agree" if again else "a seed always means one run"
-        return Failure(seed, what, f"{what}: {first[0][:500]} | {first[1][:500]}", "both", calls)
-    return None
+        detail = f"{what}: {first[0][:500]} | {first[1][:500]}"
+        return Tried(Failure(seed, what, detail, "both", calls), runs["sqlite"].counts)
+    return Tried(None, runs["sqlite"].counts)
 
 
 def run(seed: int, backend: str = "sqlite", *, calls: int = CALLS) -> Ran:
@@ -107,15 +189,16 @@ def run(seed: int, backend: str = "sqlite", *, calls: int = CALLS) -> Ran:
         finally:
             world.change_to_calm()
             world.close()
-        world.counts["faults"] = world.store.faults + world.model.faults + world.embedder.faults
-        world.counts["faults"] += sum(source.faults for source in world.sources.values())
+        for port, faulty in (("store", world.store), ("model", world.model), ("embedder", world.embedder)):
+            world.counts[f"{port} faults"] = faulty.faults
+        world.counts["source faults"] = sum(source.faults for source in world.sources.values())
         ran.hash, ran.trace, ran.counts = world.hash, world.trace, world.counts
         return ran
 
 
 def _step(world: World) -> None:
     chance = world.chance
-    if chance.random() < 0.06:
+    if not world.counts["calls"] or chance.random() < 0.07:
         world.change_weather()
     if chance.random() < 0.15:
         world.clock.move(seconds=chance.choice([1, 60, 600, 2_000, 90_000, 260_000]))
@@ -160,3 +243,7 @@ def _folder() -> Iterator[Path]:
         yield path
     finally:
         shutil.rmtree(path, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -7,11 +7,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar
 
 from perdure.domain.reports import Finding
 from proof.operations import Operation, fill, opened, states_of
@@ -20,6 +21,7 @@ from proof.syscalls import Control, Plan, environment
 if TYPE_CHECKING:
     from typing import Unpack
 
+Place = TypeVar("Place")
 ROOT = Path(__file__).parents[1]
 KILLED = -9
 IN_MEMORY = Path("/dev/shm")
@@ -128,6 +130,30 @@ class Arena:
             self._process.kill()
             self._process.wait()
         self.control.close()
+
+
+class Ahead(Generic[Place]):
+    """Strikes the next place while what the one before has left is judged; only when all of them are tried in turn."""
+
+    def __init__(self, strike: Callable[[Place], Struck], places: Sequence[Place], *, all_in_turn: bool) -> None:
+        self._strike = strike
+        self._places = places
+        self._all = all_in_turn
+        self._pool = ThreadPoolExecutor(1)
+        self._following: Future[Struck] | None = None
+
+    def struck(self, place: Place, number: int) -> Struck:
+        """The child of that place, which is the one of that number if all are tried in turn."""
+        struck = self._strike(place) if self._following is None else self._following.result()
+        goes_on = self._all and number + 1 < len(self._places)
+        self._following = self._pool.submit(self._strike, self._places[number + 1]) if goes_on else None
+        return struck
+
+    def __enter__(self) -> Ahead[Place]:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.shutdown()
 
 
 @contextmanager

@@ -30,7 +30,7 @@ from proof.faces import CliFace, Face, HttpFace, McpFace, PythonFace, Web
 from proof.harness import Round
 
 SHARES = {"Python": 0.83, "HTTP": 0.08, "MCP": 0.07, "CLI": 0.02}
-STRANGER_SHARE = 0.15
+STRANGER_SHARE = 0.25
 """How often a request names another user than its key is for."""
 STEP = timedelta(milliseconds=200)
 NEW_SHARE = 0.25
@@ -165,6 +165,11 @@ class Attack:
             for agent in AGENTS[:2]:
                 self._ask(Call(person, agent, CHANNELS[0], operations[name], {}))
 
+    def take_away(self, person: Person) -> None:
+        """All that there is of one person, as a file: the call that answers with the most."""
+        [export] = [one for one in self.world.faces["Python"].operations if one.name == "export"]
+        self._ask(Call(person, AGENTS[0], CHANNELS[0], export, {"to": None}))
+
     def one(self, actors: list[Person]) -> None:
         chance = self.chance
         self.world.clock.move(seconds=STEP.total_seconds())
@@ -178,7 +183,7 @@ class Attack:
         stranger = None
         others = [one for one in person.victims if one.user != person.user]
         if _names_a_user(operation) and others and chance.random() < STRANGER_SHARE:
-            stranger = chance.choice(others)
+            stranger = chance.choice((others[0], chance.choice(others)))  # the one that looks most alike is the first
         [agent], [channel] = chance.choices(AGENTS, (5, 3, 2)), chance.choices(CHANNELS, (4, 1))
         call = Call(person, agent, channel, operation, draw.arguments(operation), stranger)
         self._ask(call)

@@ -29,26 +29,28 @@ ANYBODY = "(%s::text IS NOT NULL AND %s::text IS NOT NULL)"
 @contextmanager
 def without_conditions(round: Round) -> Iterator[None]:
     """Whatever is sent meanwhile asks for the rows of everybody. The answer should be that of the right question."""
-    plain = {name: getattr(psycopg.Cursor, name) for name in ("execute", "executemany")}
+    # Cursors that fetch by pages have a way of their own to run a statement.
+    ways = [(psycopg.Cursor, "execute"), (psycopg.Cursor, "executemany"), (psycopg.ServerCursor, "execute")]
+    plain = {way: getattr(*way) for way in ways}
 
-    def stripped(name: str) -> Any:
+    def stripped(way: tuple[type, str]) -> Any:
         def send(self: psycopg.Cursor[Any], query: Any, *values: Any, **more: Any) -> Any:
             text = query.as_string(self) if isinstance(query, sql.Composable) else query
             text = text.decode() if isinstance(text, bytes) else text
             changed, count = CONDITION.subn(ANYBODY, text)
             if count:
                 round.met("a statement without its condition was run")
-            return plain[name](self, changed if count else query, *values, **more)
+            return plain[way](self, changed if count else query, *values, **more)
 
         return send
 
-    for name in plain:
-        setattr(psycopg.Cursor, name, stripped(name))
+    for kind, name in ways:
+        setattr(kind, name, stripped((kind, name)))
     try:
         yield
     finally:
-        for name, was in plain.items():
-            setattr(psycopg.Cursor, name, was)
+        for (kind, name), was in plain.items():
+            setattr(kind, name, was)
 
 
 def ask_for_everything(round: Round, engine: perdure.Engine, person: Person, victim: Person) -> None:

@@ -31,6 +31,9 @@ hypothesis.settings.load_profile("perdure")
 
 SERVER_ROOT = pytest.StashKey[Path]()
 IN_WORKER = "postgres_root"
+HERE = Path(__file__).parent
+SLOW_ROOMS = {"docs", "http", "mcp_face", "proof", "server", "simulation", "skins", "web"}
+"""Whose tests start servers, browsers or processes: the fast lane leaves them out."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -56,6 +59,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "postgres_url" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.postgres)
+        if item.path.is_relative_to(HERE) and item.path.relative_to(HERE).parts[0] in SLOW_ROOMS:
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session")

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-
-import psycopg
+from typing import Any
 
 import perdure
 from proof.accounts import Told, check_accounts
@@ -18,11 +15,13 @@ from proof.harness import Case, Promise, Round
 from proof.ledgers import LedgerReader
 from proof.processes import Crew, crew, kill, until
 from proof.requests import Request
-from proof.servers import fresh_sqlite, fresh_store
+from proof.stores import BACKENDS, Backend, new_store, wait_for_the_server
 from proof.wholeness import check_heals
-from proof.workers.writer import USER, WORK, Assignment, write_until_killed
+from proof.workers.writer import USER, WORK, Assignment, Lane, write_until_killed
 
-WRITERS = 3
+PROCESSES = ((0,), (1,), (2, 3, 4))
+"""The writers in each process: one, or several threads, whose writes may be committed together."""
+AGAIN_SHARE = 0.7
 KILLS_MIN = 10
 """Of one store, before the last ones."""
 AT_WORK_S = 0.02
@@ -36,18 +35,30 @@ WAITING = ("sweep",)
 
 
 @dataclass(slots=True)
+class Writer:
+    """All that one writer has noted, whichever process it is in now."""
+
+    number: int
+    ledger: LedgerReader
+    next: int = 0
+    in_hand: Request | None = None
+    works: bool = False
+    done: int = 0
+
+
+@dataclass(slots=True)
 class Slot:
-    """One writer: the process that is it now, and all that it and its predecessors have noted."""
+    """A process with its writers."""
 
     number: int
     process: BaseProcess
-    ledger: LedgerReader
-    opened: bool = False
+    writers: list[Writer]
     opening: bool = False
-    in_hand: Request | None = None
-    works: bool = False
-    next: int = 0
-    done: int = 0
+    opened: bool = False
+
+    @property
+    def done(self) -> int:
+        return sum(writer.done for writer in self.writers)
 
 
 @dataclass(slots=True)
@@ -56,7 +67,7 @@ class Store:
 
     round: Round
     chance: random.Random
-    backend: str
+    backend: Backend
     settings: perdure.Settings
     folder: Path
     team: Crew
@@ -65,49 +76,48 @@ class Store:
     kills: int = 0
     started: int = 0
 
-    def fill(self) -> None:
-        self.slots = [self.start(number, 0, None) for number in range(WRITERS)]
-
-    def start(self, number: int, first: int, again: Request | None) -> Slot:
+    def start(self, number: int, before: list[Writer]) -> Slot:
+        """A process in that place. Its writers sometimes ask again for what those before them had in hand, and sometimes
+        never come back to it."""
         self.started += 1
-        path = self.folder / f"ledger-{self.started}"
-        seed = f"{self.chance.random()}"
-        process = self.team.start(write_until_killed, Assignment(self.settings, path, number, first, seed, again))
-        return Slot(number, process, LedgerReader(path), next=first)
+        lanes = []
+        for one in before:
+            again = one.in_hand if self.chance.random() < AGAIN_SHARE else None
+            lanes.append(Lane(one.number, self.folder / f"ledger-{self.started}-{one.number}", one.next, again))
+        process = self.team.start(write_until_killed, Assignment(self.settings, tuple(lanes), f"{self.chance.random()}"))
+        return Slot(number, process, [Writer(lane.writer, LedgerReader(lane.ledger), lane.first) for lane in lanes])
 
     def follow(self, slot: Slot) -> None:
-        """Take in what the writer has noted meanwhile."""
-        for what, value in slot.ledger.new():
-            if what == "opening":
-                slot.opening = True
-            elif what == "open":
-                slot.opening, slot.opened = False, True
-            elif what == "refused":
-                self.round.wrong("refused", f"{self.backend}: {value}")
-            elif value[2] == WORK:
-                slot.works = what == "begin"
-            elif what == "begin":
-                slot.in_hand = Request(*value)
-                self.told.begin(slot.in_hand)
-            else:
-                slot.in_hand, slot.done = None, slot.done + 1
-                self.told.done(Request(*value[:3]), value[3])
-            if what in ("begin", "done"):
-                slot.next = max(slot.next, value[1] + 1)
+        """Take in what its writers have noted meanwhile."""
+        for writer in slot.writers:
+            for what, value in writer.ledger.new():
+                if what in ("opening", "open"):
+                    slot.opening, slot.opened = what == "opening", what == "open"
+                elif what == "refused":
+                    self.round.wrong("refused", f"{self.backend}: {value}")
+                else:
+                    self._take_in(writer, what, value)
 
-    def wait_for(self, slot: Slot, *, opened: bool) -> None:
+    def _take_in(self, writer: Writer, what: str, value: list[Any]) -> None:
+        writer.next = max(writer.next, value[1] + 1)
+        if value[2] == WORK:
+            writer.works = what == "begin"
+        elif what == "begin":
+            writer.in_hand = Request(*value)
+            self.told.begin(writer.in_hand)
+        else:
+            writer.in_hand, writer.done = None, writer.done + 1
+            self.told.done(Request(*value[:3]), value[3])
+
+    def wait_for(self, slot: Slot, *, opened: bool = False, writes: int = 0) -> None:
+        """Until it opens the store, has opened it, or was told so often that something is stored; or has ended."""
+
         def there() -> bool:
             self.follow(slot)
-            return slot.opened if opened else slot.opening or slot.opened or not slot.process.is_alive()
+            far = slot.opened if opened or writes else slot.opening or slot.opened
+            return (far and slot.done >= writes) or not slot.process.is_alive()
 
-        until(lambda: there() or not slot.process.is_alive(), f"a writer on {self.backend} opens the store")
-
-    def wait_for_writes(self, slot: Slot, count: int) -> None:
-        def there() -> bool:
-            self.follow(slot)
-            return slot.done >= count or not slot.process.is_alive()
-
-        until(there, f"a writer on {self.backend} is told that something is stored")
+        until(there, f"a writer on {self.backend} is at work")
 
     def kill(self, slot: Slot) -> None:
         """With evidence of what it was at when it died."""
@@ -120,25 +130,27 @@ class Store:
         self.kills += 1
         self.round.count("kills")
         self.round.count(f"kills on {self.backend}")
+        in_hand = sum(writer.in_hand is not None for writer in slot.writers)
         if slot.opening:
             self.round.met(f"killed while it opened a store on {self.backend}")
-        elif slot.in_hand is not None:
+        elif in_hand:
             self.round.met(f"killed with a write in hand on {self.backend}")
-        elif slot.works:
+        if in_hand > 1:
+            self.round.met("killed with writes of several threads in hand")
+        if any(writer.works for writer in slot.writers):
             self.round.met("killed while it ran jobs")
 
     def replace(self, slot: Slot) -> Slot:
-        """A successor, who sometimes asks again for what was in hand, and sometimes never comes back to it."""
-        again = slot.in_hand if self.chance.random() < 0.7 else None
-        self.slots[slot.number] = self.start(slot.number, slot.next, again)
+        self.slots[slot.number] = self.start(slot.number, slot.writers)
         return self.slots[slot.number]
 
     def make(self) -> None:
         """The store does not exist yet, and several make it at once; some die at it."""
-        self.fill()
+        for number, writers in enumerate(PROCESSES):
+            self.slots.append(self.start(number, [Writer(one, LedgerReader(Path())) for one in writers]))
         for _ in range(self.chance.choice([1, 2, 3])):
             slot = self.chance.choice(self.slots)
-            self.wait_for(slot, opened=False)
+            self.wait_for(slot)
             time.sleep(self.chance.uniform(0, 4 * OPENING_S[self.backend]))
             self.kill(slot)
             self.replace(slot)
@@ -146,16 +158,15 @@ class Store:
     def strike(self) -> None:
         """One way to kill, chosen by chance."""
         way = self.chance.choices(["one", "all", "opening"], [6, 2, 2])[0]
-        slot = self.chance.choice(self.slots)
-        self.wait_for(slot, opened=True)
-        self.wait_for_writes(slot, self.chance.randint(0, DONE_MAX))
+        slot = self.chance.choices(self.slots, [len(slot.writers) for slot in self.slots])[0]
+        self.wait_for(slot, opened=True, writes=self.chance.randint(0, DONE_MAX))
         time.sleep(self.chance.uniform(0, AT_WORK_S))
         for one in self.slots if way == "all" else [slot]:
             self.kill(one)
         for one in [*self.slots] if way == "all" else [slot]:
             slot = self.replace(one)
         if way == "opening":
-            self.wait_for(slot, opened=False)
+            self.wait_for(slot)
             time.sleep(self.chance.uniform(0, OPENING_S[self.backend]))
             self.kill(slot)
             self.replace(slot)
@@ -164,21 +175,11 @@ class Store:
 def run(round: Round) -> None:
     with crew() as team:
         for case in round.cases(quick=4, full=80, name="stores"):
-            backend = ("SQLite", "PostgreSQL")[case.number % 2]
+            backend = BACKENDS[case.number % 2]
             folder = round.folder / f"store-{case.number}"
             folder.mkdir()
-            with _settings(round, backend, folder) as settings:
+            with new_store(round, backend, folder) as settings:
                 _life(Store(round, case.chance, backend, settings, folder, team), case)
-
-
-@contextmanager
-def _settings(round: Round, backend: str, folder: Path) -> Iterator[perdure.Settings]:
-    if backend == "SQLite":
-        yield perdure.Settings(url=fresh_sqlite(folder))
-        return
-    assert round.postgres is not None
-    with fresh_store(round.postgres()) as settings:
-        yield settings
 
 
 def _life(store: Store, case: Case) -> None:
@@ -190,8 +191,7 @@ def _life(store: Store, case: Case) -> None:
     for slot in store.slots:
         store.kill(slot)
     when = f"store {case.number} on {store.backend}, after {store.kills} kills"
-    if store.backend == "PostgreSQL":
-        _wait_for_the_server(store.settings)
+    wait_for_the_server(store.backend, store.settings)
     with round.guarded("does not open"):
         with perdure.open(settings=store.settings) as engine:
             memory = engine.memory(USER)
@@ -199,17 +199,6 @@ def _life(store: Store, case: Case) -> None:
             round.count("writes", len(store.told.answers))
             _check_jobs(round, engine, when)
             check_heals(round, engine, when=when)
-
-
-def _wait_for_the_server(settings: perdure.Settings) -> None:
-    """A server goes on for a moment with what a dead client sent last."""
-    with psycopg.connect(settings.url, autocommit=True) as connection:
-
-        def alone() -> bool:
-            found = connection.execute("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'perdure'").fetchone()
-            return found == (0,)
-
-        until(alone, "the server notices that its clients are gone")
 
 
 def _check_jobs(round: Round, engine: perdure.Engine, when: str) -> None:
@@ -230,13 +219,14 @@ def _check_jobs(round: Round, engine: perdure.Engine, when: str) -> None:
 PROMISE = Promise(
     id="P1",
     says="what returned is stored, once and in order",
-    tried_by="kill -9 at random of 3 writers at once, on SQLite and as clients of PostgreSQL; every acknowledged write looked up",
+    tried_by="kill -9 at random of 3 processes with 5 writers at once, on SQLite and as clients of PostgreSQL; every acknowledged write looked up",
     run=run,
     evidence=(
         "killed with a write in hand on SQLite",
         "killed with a write in hand on PostgreSQL",
         "killed while it opened a store on SQLite",
         "killed while it opened a store on PostgreSQL",
+        "killed with writes of several threads in hand",
         "killed while it ran jobs",
     ),
     figure="{wrong} lost, doubled, torn or out of order of {writes} acknowledged writes over {kills} kills",

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import quantiles
@@ -19,12 +18,12 @@ import perdure
 from proof.harness import Case, Promise, Round
 from proof.ledgers import LedgerReader
 from proof.processes import Crew, crew, ended, until
-from proof.servers import fresh_sqlite, fresh_store
+from proof.stores import Backend, new_store
 from proof.wholeness import check_heals
 from proof.workers.agent import LISTS, LOG, USER, Part, act
 
 ACT_S = 240.0
-SETTINGS = [("SQLite", 4), ("PostgreSQL", 4), ("SQLite", 8), ("PostgreSQL", 8)]
+SETTINGS: list[tuple[Backend, int]] = [("SQLite", 4), ("PostgreSQL", 4), ("SQLite", 8), ("PostgreSQL", 8)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +66,7 @@ def run(round: Round) -> None:
             backend, processes = SETTINGS[case.number % len(SETTINGS)]
             folder = round.folder / f"meeting-{case.number}"
             folder.mkdir()
-            with _settings(round, backend, folder) as settings:
+            with new_store(round, backend, folder) as settings:
                 _meet(round, case, team, Meeting(backend, processes, settings, folder))
 
 
@@ -75,20 +74,10 @@ def run(round: Round) -> None:
 class Meeting:
     """So many processes at one store."""
 
-    backend: str
+    backend: Backend
     processes: int
     settings: perdure.Settings
     folder: Path
-
-
-@contextmanager
-def _settings(round: Round, backend: str, folder: Path) -> Iterator[perdure.Settings]:
-    if backend == "SQLite":
-        yield perdure.Settings(url=fresh_sqlite(folder))
-        return
-    assert round.postgres is not None
-    with fresh_store(round.postgres()) as settings:
-        yield settings
 
 
 def _meet(round: Round, case: Case, team: Crew, at: Meeting) -> None:

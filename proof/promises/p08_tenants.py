@@ -19,8 +19,8 @@ from proof.servers import fresh_sqlite, fresh_store
 from proof.tenancy import Attack, Tried, World, changed, repeat, settle_in
 from proof.unfiltered import ask_for_everything, without_conditions
 
-SERVICE = "perdure_proof_service"
-"""A role that owns nothing, as `docs/how-to/postgresql.md` makes it."""
+LOGINS = ("superuser", "service", "owner")
+"""The set-ups of `docs/how-to/postgresql.md`: a superuser, for whom perdure takes another role; one that owns nothing; the owner."""
 SLOW_TO_LOAD = frozenset({"series.to_arrow", "series.to_pandas", "series.to_polars"})
 """What `series.rows` answers, in the terms of large libraries."""
 
@@ -40,11 +40,12 @@ def _one_store(round: Round, case: Case, backend: str, tried: Tried, stack: Exit
     people = gathered(chance, round.sized(quick=6, full=16))
     actors = people[chance.randrange(2) :: 2]
     still = [one for one in people if one not in actors]
-    service = chance.random() < 0.5
-    world = World(stack.enter_context(_store(round, backend, service)), people, stack, round.folder / f"{case.number}")
+    login = LOGINS[case.number // 2 % len(LOGINS)]
+    world = World(stack.enter_context(_store(round, backend, login)), people, stack, round.folder / f"{case.number}")
     _refuse_impossible(round, world.engine)
     for person in people:
-        settle_in(world, person)
+        with round.guarded("in each other's way"):
+            settle_in(world, person)
     attack = Attack(round, world, chance, tried, left_out=round.sized(quick=SLOW_TO_LOAD, full=frozenset()))
     watched = chance.choice([one for one in actors if one.space == SPACES[0]])
     attack.said[watched] = []
@@ -60,6 +61,8 @@ def _one_store(round: Round, case: Case, backend: str, tried: Tried, stack: Exit
     with without_conditions(round) if backend == "PostgreSQL" else ExitStack():
         for _ in range(calls - calls // 2):
             attack.one(actors)
+        for person in people:
+            attack.take_away(person)
     round.count(f"calls on {backend}", calls)
     for line in changed(before, world.digests(still)):
         round.wrong("changed", line)
@@ -67,9 +70,10 @@ def _one_store(round: Round, case: Case, backend: str, tried: Tried, stack: Exit
     if backend == "PostgreSQL":
         ask_for_everything(round, world.engine, actors[0], still[0])
     with ExitStack() as alone:
-        empty = alone.enter_context(_store(round, backend, service))
+        empty = alone.enter_context(_store(round, backend, login))
         repeated = World(empty, [watched], alone, round.folder / f"{case.number}-alone", web=web)
-        settle_in(repeated, watched)
+        with round.guarded("not repeated"):
+            settle_in(repeated, watched)
         repeat(round, repeated, attack.said[watched])
     _ends_well(round, world.engine)
 
@@ -83,29 +87,30 @@ def _ends_well(round: Round, engine: perdure.Engine) -> None:
 
 
 @contextmanager
-def _store(round: Round, backend: str, service: bool) -> Iterator[perdure.Settings]:
-    """An empty store. On PostgreSQL the login is a superuser, or the service's role, which owns nothing."""
+def _store(round: Round, backend: str, login: str) -> Iterator[perdure.Settings]:
+    """An empty store; on PostgreSQL for one of the three set-ups of roles that are documented."""
     if backend == "SQLite":
         yield perdure.Settings(url=fresh_sqlite(round.folder), durability="normal")
         return
     assert round.postgres is not None
     with fresh_store(round.postgres()) as settings:
-        if service:
-            perdure.open(settings=settings).close()
-            settings = _as_service(settings)
-        yield settings
+        yield _as_role(settings, login)
 
 
-def _as_service(settings: perdure.Settings) -> perdure.Settings:
-    role, schema = sql.Identifier(SERVICE), sql.Identifier(settings.postgres_schema)
+def _as_role(settings: perdure.Settings, login: str) -> perdure.Settings:
+    if login == "superuser":
+        return settings
+    if login == "service":
+        perdure.open(settings=settings).close()
+    name = f"perdure_proof_{login}"
+    role, schema = sql.Identifier(name), sql.Identifier(settings.postgres_schema)
+    grants = "GRANT USAGE ON SCHEMA {schema} TO {role}; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {role}"
     with psycopg.connect(settings.url, autocommit=True) as connection:
-        if connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (SERVICE,)).fetchone() is None:
+        if connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (name,)).fetchone() is None:
             connection.execute(sql.SQL("CREATE ROLE {} LOGIN").format(role))
-        connection.execute(sql.SQL("GRANT USAGE ON SCHEMA {} TO {}").format(schema, role))
-        connection.execute(
-            sql.SQL("GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {} TO {}").format(schema, role)
-        )
-    return replace(settings, url=re.sub("//[^/@]*@", f"//{SERVICE}@", settings.url))
+        made = grants if login == "service" else "CREATE SCHEMA {schema} AUTHORIZATION {role}"
+        connection.execute(sql.SQL(made).format(schema=schema, role=role))
+    return replace(settings, url=re.sub("//[^/@]*@", f"//{name}@", settings.url))
 
 
 def _refuse_impossible(round: Round, engine: perdure.Engine) -> None:

@@ -36,7 +36,7 @@ CASE_BYTES_MAX = 3 * 2**30
 SOUND_TRIES = 12
 FACES = ("memory", "parsers", "parsers", "memory", "parsers", "sqlite", "parsers", "memory", "aio", "parsers")
 """What is fuzzed in turn: the store in memory and the parsers give the volume."""
-INPUTS = {"memory": (1_200, 4_000), "parsers": (2_500, 10_000), "sqlite": (700, 1_500), "aio": (700, 1_500)}
+INPUTS = {"memory": (700, 3_000), "parsers": (1_200, 8_500), "sqlite": (300, 1_500), "aio": (300, 1_500)}
 """Inputs of one case of a face, in a quick and in a full round."""
 FIRST = (0, FACES.index("sqlite"), FACES.index("aio"))
 """Cases that begin with every call as it wants to be called."""

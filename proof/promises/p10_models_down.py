@@ -34,6 +34,8 @@ Layer = Literal["chat", "embedding"]
 LAYERS = perdure.Layers(fold_messages_min=6, rolling_turns=2, spine_turns=2, history_messages_max=6)
 LASTING_ROUNDS = 10
 """More than a job has tries: what has a stand-in is done by it, the rest must wait."""
+RESUMING_ROUNDS = 3
+"""Hours until what waited is done: no pause after a failure is longer than one."""
 HEALING_ROUNDS = 40
 """Hours until everything is done and said to be well: a share of failures counts for a day."""
 PATIENT_S, HASTY_S = 20.0, 0.15
@@ -243,7 +245,9 @@ def _troubles(degraded: Sequence[str]) -> list[str]:
 
 
 def _check_healed(trial: Trial) -> None:
-    """Everything that waited is done, once; what comes now is done too; the state is well again."""
+    """Everything that waited is done, once, without anybody's doing; what comes now is done too; the state is well again."""
+    trial.work(RESUMING_ROUNDS)
+    _check_done(trial, "nobody has said anything since")
     trial.clock.move(hours=1)
     trial.talk("the fair in June")
     trial.work(2)
@@ -255,8 +259,7 @@ def _check_healed(trial: Trial) -> None:
             break
     degraded = trial.engine.doctor().degraded
     trial.check(not _troubles(degraded), "still degraded", degraded)
-    left = [job for job in trial.ana.jobs() if job.state in ("running", "dead") or (job.state == "ready" and job.attempts)]
-    trial.check(not left, "not done", [(job.kind, job.state, job.last_error) for job in left])
+    _check_done(trial, "there was more to do since")
     trial.check_reading()
     _check_known_once(trial)
     if trial.plan.layer == "chat":
@@ -265,6 +268,11 @@ def _check_healed(trial: Trial) -> None:
         _check_indexed_once(trial)
     if check_whole(trial.round, trial.engine, when=trial.plan.words):
         trial.round.count("healed")
+
+
+def _check_done(trial: Trial, when: str) -> None:
+    left = [job for job in trial.ana.jobs() if job.state in ("running", "dead") or (job.state == "ready" and job.attempts)]
+    trial.check(not left, "not done", f"{when}: {[(job.kind, job.state, job.last_error) for job in left]}")
 
 
 def _check_known_once(trial: Trial) -> None:

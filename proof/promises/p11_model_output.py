@@ -44,7 +44,11 @@ TALK = (
 GROWTH_BYTES_MAX = 1_500_000
 """What all answers of one case may add to a user's rows, of whatever length they are."""
 APPEND_ONLY = ("messages", "tool_calls", "state_revisions", "series_entries", "series_past", "operations")
-QUICK = 10
+QUICK, FULL = 10, 240
+"""Cases: of every manner the first, or the first two dozen texts in an order of the seed."""
+
+FIRST = {"says it everywhere": "MEMORY_APPEND: Sort", "names all there is": "Ignore all", "ends what is known": "Ignore all"}
+"""What comes first in a manner, whatever the seed: words that would be followed, if any were."""
 
 Rows = dict[str, dict[tuple[Any, ...], tuple[Any, ...]]]
 
@@ -79,7 +83,7 @@ def run(round: Round) -> None:
         modelled.CALL_S = assembly.FOLD_S = 20.0
         world = _world(round, host, trap.url)
         plans = _plans(round, world.target)
-        for case in round.cases(quick=QUICK, full=len(plans), name="answers"):
+        for case in round.cases(quick=QUICK, full=min(FULL, len(plans)), name="answers"):
             manner, text = plans[case.number]
             with round.guarded("unhandled"):
                 _tried(round, case, host, world, (manner, text))
@@ -94,6 +98,7 @@ def _plans(round: Round, target: Target) -> list[tuple[str, str]]:
     for way in ways:
         said = texts(target)
         chance.shuffle(said)
+        said.sort(key=lambda text: not text.startswith(FIRST.get(way, "\0")))
         plans += [(rank, way, text) for rank, text in enumerate(said)]
     return [(way, text) for _, way, text in sorted(plans, key=lambda one: one[0])]
 
@@ -120,12 +125,14 @@ def _world(round: Round, host: ModelHost, trap: str) -> World:
             clock.move(hours=1)
             engine.process(60)
         rows = _rows(engine)
+        held = [one for memory in engine.memory("ana").memories.list(limit=100) for one in memory.statements if one.is_live()]
+    facts = tuple((one.attribute or "likes", one.value or "", one.content) for one in held)
     others = [
         str(row[-1] if table == "messages" else key[3]) for table, key, row in _named(rows) if key[:2] != ("default", "ana")
     ]
     ids = [key[3] for key in rows["records"] if key[:2] == ("default", "ana")]
     keys = [key[2] for key in rows["state_keys"] if key[:2] == ("default", "ana")]
-    target = Target(("bob", "ana@other", *others[:40]), (*ids[:40], *keys), trap)
+    target = Target(("bob", "ana@other", *others[:40]), (*ids[:40], *keys), trap, facts)
     return World(Path(url.removeprefix("sqlite:///")), target, secrets)
 
 

@@ -44,9 +44,7 @@ def run(round: Round) -> None:
         targets = [target(round, made, migration(version)) for version in OLD_VERSIONS]
         round.facts["calls by version"] = {one.operation.name: one.points[-1][1] for one in targets}
         expected = _catalogs()
-        die_everywhere(
-            round, made, targets, quick=4 * len(targets), look=lambda struck, when: _between(round, struck, expected, when)
-        )
+        die_everywhere(round, made, targets, turns=4, look=lambda struck, when: _between(round, struck, expected, when))
     _refuse_newer(round)
     assert round.postgres is not None
     url = round.postgres()

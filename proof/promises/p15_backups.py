@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import gzip
 import json
-import time
 from collections import defaultdict
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, field
+from multiprocessing.process import BaseProcess
 from pathlib import Path
-
-import psycopg
 
 import perdure
 from proof.accounts import Books, Told, check_accounts
@@ -19,18 +16,15 @@ from proof.harness import Case, Promise, Round
 from proof.ledgers import LedgerReader
 from proof.processes import Crew, crew, ended, kill, until
 from proof.requests import Request
-from proof.servers import fresh_sqlite, fresh_store
+from proof.stores import BACKENDS, Backend, new_store, wait_for_the_server
 from proof.wholeness import check_heals, check_whole
 from proof.workers.answering import Trap
 from proof.workers.restorer import back_up, restore
-from proof.workers.writer import USER, WORK, Assignment, write_until_killed
+from proof.workers.writer import USER, WORK, Assignment, Lane, write_until_killed
 
 WRITERS = 2
-BACKENDS = ("SQLite", "PostgreSQL")
 FIRST_WRITES = 25
 LATER_WRITES = 10
-TABLE_S = 0.002
-"""So long each table is left waiting, for writers to write meanwhile."""
 NOTES = 20
 """So often a backup or a restore says how far it is: once for each table."""
 REWRITTEN = ("jobs",)
@@ -48,13 +42,13 @@ class Load:
     answers: dict[Request, object] = field(default_factory=dict)
     refused: list[str] = field(default_factory=list)
     _readers: list[LedgerReader] = field(default_factory=list)
-    _processes: list[object] = field(default_factory=list)
+    _processes: list[BaseProcess] = field(default_factory=list)
 
     def start(self, seed: str) -> None:
         for number in range(WRITERS):
             path = self.folder / f"writer-{number}"
             self._readers.append(LedgerReader(path))
-            given = Assignment(self.settings, path, number, 0, f"{seed}/{number}")
+            given = Assignment(self.settings, (Lane(number, path),), seed)
             self._processes.append(self.team.start(write_until_killed, given))
 
     def follow(self) -> None:
@@ -79,7 +73,7 @@ class Load:
 
     def stop(self) -> None:
         for process in self._processes:
-            kill(process)  # type: ignore[arg-type]
+            kill(process)
         self.follow()
 
 
@@ -96,37 +90,27 @@ class Taken:
 
 def run(round: Round) -> None:
     with crew() as team:
-        for case in round.cases(quick=4, full=20, name="backups"):
+        for case in round.cases(quick=2, full=20, name="backups"):
             source = BACKENDS[case.number % 2]
-            target = BACKENDS[(case.number // 2 + case.number) % 2]
+            target = BACKENDS[(case.number + 1 + case.number // 2) % 2]
             folder = round.folder / f"backup-{case.number}"
             folder.mkdir()
             with ExitStack() as stack:
-                of, into = (stack.enter_context(_settings(round, one, folder)) for one in (source, target))
+                of, into = (stack.enter_context(new_store(round, one, folder)) for one in (source, target))
                 _try(round, case, team, Trial(folder, source, target, of, into))
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
     folder: Path
-    source: str
-    target: str
+    source: Backend
+    target: Backend
     of: perdure.Settings
     into: perdure.Settings
 
     @property
     def words(self) -> str:
         return f"from {self.source} to {self.target}"
-
-
-@contextmanager
-def _settings(round: Round, backend: str, folder: Path) -> Iterator[perdure.Settings]:
-    if backend == "SQLite":
-        yield perdure.Settings(url=fresh_sqlite(folder))
-        return
-    assert round.postgres is not None
-    with fresh_store(round.postgres()) as settings:
-        yield settings
 
 
 def _try(round: Round, case: Case, team: Crew, trial: Trial) -> None:
@@ -142,8 +126,7 @@ def _try(round: Round, case: Case, team: Crew, trial: Trial) -> None:
         load.stop()
     for words in load.refused:
         round.wrong("refused", f"{trial.words}: {words}")
-    if trial.source == "PostgreSQL":
-        _wait_for_the_server(trial.of)
+    wait_for_the_server(trial.source, trial.of)
     later = trial.folder / "later"
     with perdure.open(settings=trial.of) as engine:
         engine.backup(later)
@@ -154,7 +137,7 @@ def _try(round: Round, case: Case, team: Crew, trial: Trial) -> None:
             _check_complete(round, engine.memory(USER), load, taken, trial.words)
             check_heals(round, engine, when=trial.words)
     new = _contents(later)
-    for number in range(round.sized(quick=2, full=4)):
+    for number in range(round.sized(quick=3, full=4)):
         _kill_a_restore(round, case, team, trial, later, number)
     # The faults are over: the same restore completes.
     with round.guarded("unsound"):
@@ -172,7 +155,8 @@ def _taken_under_load(round: Round, trial: Trial, load: Load) -> Taken:
         load.follow()
         before = dict(load.answers)
         path = trial.folder / "backup"
-        engine.backup(path, progress=lambda *_: time.sleep(TABLE_S))
+        # After each table it is held up until the writers have written more.
+        engine.backup(path, progress=lambda *_: load.wait_for(1))
         load.follow()
     if len(load.answers) > len(before):
         round.met(f"writes were acknowledged while {trial.source} was backed up", len(load.answers) - len(before))
@@ -234,8 +218,7 @@ def _kill_a_restore(round: Round, case: Case, team: Crew, trial: Trial, backup: 
         round.check(notes[-1:] == ["end"], "refused", f"{when}: it ended by itself, and not well")
     elif len(notes) > 1 and notes[-1] != "end":
         round.met(f"killed during a restore on {trial.target}")
-    if trial.target == "PostgreSQL":
-        _wait_for_the_server(trial.into)
+    wait_for_the_server(trial.target, trial.into)
     new = _contents(backup)
     with round.guarded("unsound"):
         with perdure.open(settings=trial.into) as engine:
@@ -250,16 +233,16 @@ def _kill_a_restore(round: Round, case: Case, team: Crew, trial: Trial, backup: 
                 round.wrong("between", f"{when}: neither the old store nor the new one; neither in {differing or 'one table'}")
 
 
-def _killed_at(process: object, ledger: LedgerReader, notes: int) -> tuple[bool, list[str]]:
+def _killed_at(process: BaseProcess, ledger: LedgerReader, notes: int) -> tuple[bool, list[str]]:
     """Kill it when it has noted so much, or leave it to end by itself."""
     heard: list[str] = []
 
     def far_enough() -> bool:
         heard.extend(what for what, _ in ledger.new())
-        return len(heard) >= notes or not process.is_alive()  # type: ignore[attr-defined]
+        return len(heard) >= notes or not process.is_alive()
 
     until(far_enough, "a backup or a restore goes on")
-    died = kill(process) if process.is_alive() else ended(process) == -9  # type: ignore[attr-defined,arg-type]
+    died = kill(process) if process.is_alive() else ended(process) == -9
     heard.extend(what for what, _ in ledger.new())
     return died, heard
 
@@ -282,17 +265,6 @@ def _contents(path: Path) -> dict[str, frozenset[str]]:
         elif table not in REWRITTEN:
             found[table].add(line)
     return {name: frozenset(rows) for name, rows in found.items()}
-
-
-def _wait_for_the_server(settings: perdure.Settings) -> None:
-    """A server goes on for a moment with what a dead client sent last."""
-    with psycopg.connect(settings.url, autocommit=True) as connection:
-
-        def alone() -> bool:
-            found = connection.execute("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'perdure'").fetchone()
-            return found == (0,)
-
-        until(alone, "the server notices that its clients are gone")
 
 
 PROMISE = Promise(

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -30,6 +32,15 @@ from proof.wholeness import check_whole
 
 T = TypeVar("T")
 LOG = "pg_wal"
+LOG_KEEPS = (
+    "still has the words after a purge, until the server reuses its segments, in its own time; so have archives and replicas"
+)
+QUICK_RACES = 18
+RACED = ("messages", "messages", "a person", "a user")
+DERIVING = {"curate", "extract", "index", "lessons", "periodic_flush", "rolling_digest", "session_digest", "spine", "sweep", "tally",
+            "transcript"}  # fmt: skip
+"""Kinds of jobs that make something of what was said."""
+PLAIN = {mark.encode(): mark for mark in MARKS}
 STEP_S = 60.0
 PAUSE_S = 1.0
 SAID_ONLY = ("message", "answer", "meta", "call", "result", "thanks")
@@ -59,16 +70,28 @@ class Place:
         return perdure.open(settings=self.settings, clock=self.clock, **models)
 
     def bytes(self) -> dict[str, bytes]:
-        """Every file that the store has, and what lies beside it. Not PostgreSQL's log: it keeps what was until it is reused."""
+        """Every file of the store, and what lies beside it."""
         found = files_below(self.folder)
         if self.data is not None:
             with psycopg.connect(self.settings.url, autocommit=True) as connection:
                 connection.execute("CHECKPOINT")
-            found |= files_below(self.data, without=(LOG,), since=self.since)
+                paths = [path for (path,) in connection.execute(FILES_OF_SCHEMA, (self.settings.postgres_schema,))]
+            for path in paths:
+                for part in self.data.glob(f"{path}*"):
+                    found[str(part)] = part.read_bytes()
         return found
 
-    def log_bytes(self) -> dict[str, bytes]:
-        return {} if self.data is None else files_below(self.data / LOG)
+    def around(self) -> dict[str, bytes]:
+        """Everything else that the PostgreSQL server has changed: catalogs, statistics, its messages; and its log."""
+        return {} if self.data is None else files_below(self.data, since=self.since)
+
+
+FILES_OF_SCHEMA = """
+    WITH tables AS (SELECT oid, reltoastrelid FROM pg_class WHERE relnamespace = %s::regnamespace AND relkind = 'r'),
+         heaps AS (SELECT oid FROM tables UNION SELECT reltoastrelid FROM tables WHERE reltoastrelid <> 0)
+    SELECT pg_relation_filepath(oid) FROM heaps
+    UNION SELECT pg_relation_filepath(indexrelid) FROM pg_index WHERE indrelid IN (SELECT oid FROM heaps)
+"""
 
 
 @contextmanager
@@ -96,16 +119,23 @@ def _places(round: Round) -> Iterator[list[Place]]:
 def _run(round: Round) -> None:
     with _places(round) as places:
         for place in places:
-            for how in HOW if round.only_case is None else ():
+            ways = [*HOW][: round.sized(quick=3 if place.data else len(HOW), full=len(HOW))] if round.only_case is None else []
+            for how in ways:
                 with round.guarded(f"{place.name}, {how}"):
                     _forget_and_search(round, place, how)
-        boundaries: dict[str, int] = {}
-        for case in round.cases(quick=12, full=100, name="races"):
-            place = places[case.number % 2]
-            if place.name not in boundaries:
-                boundaries[place.name] = _boundaries(place)
+        boundaries = _boundaries(places[0])
+        # In the quick round the last of each kind, before its effect, and what else fits; in the full one all, on both stores.
+        last = [one for one, after in pairwise([*boundaries, ("", 0)]) if one[0] != after[0]]
+        for case in round.cases(quick=QUICK_RACES, full=max(100, 2 * len(boundaries)), name="races"):
+            if round.size == "quick":
+                place = places[case.number % 6 == 5]
+                at = last[case.number] if case.number < len(last) else case.chance.choice(boundaries)
+                how = "messages" if case.number < len(last) else case.chance.choice(RACED)
+            else:
+                place, at = places[case.number % 2], boundaries[case.number // 2 % len(boundaries)]
+                how = case.chance.choice(RACED)
             with round.guarded(f"{place.name}, race"):
-                _race(round, place, case, boundaries[place.name])
+                _race(round, place, case, at, how)
         for place in places:
             with round.guarded(f"{place.name}, after the races"), place.open() as engine:
                 engine.purge()
@@ -136,7 +166,8 @@ HOW: dict[str, Forget] = {
 
 
 def _forget_and_search(round: Round, place: Place, how: str) -> None:
-    life = by_name("ana") if how == "a person" else by_kind("ana")
+    user = f"ana{round.counts['ways']}"
+    life = by_name(user) if how == "a person" else by_kind(user)
     # What rules make of a session may be told apart from what was said; models quote everything everywhere.
     models: dict[str, Any] = {} if how == "a session" else {"summariser": Quoting(), "extractor": Quoting()}
     with place.open(**models) as engine:
@@ -152,18 +183,18 @@ def _forget_and_search(round: Round, place: Place, how: str) -> None:
         HOW[how](engine, life)
         if how == "a session":
             engine.process(STEP_S)
-        engine.purge()
+            engine.purge()
         _search(round, place, wanted, f"{how} forgotten")
         derive(engine, place.clock)
         # What jobs replace by what they make anew stands in freed space until then.
         engine.purge()
         _search(round, place, wanted, f"{how} forgotten, and jobs have run since")
-        _search_copies(round, place, engine, wanted, how)
+        _search_copies(round, place, engine, wanted, life)
         check_whole(round, engine, when=f"{place.name}: {how} forgotten")
         round.count("ways")
-        # Whatever this way is meant to leave: the next one begins anew.
-        _mine(engine, life).forget(user=True)
-    _search(round, place, needles(MARKS, life.texts), f"{how} forgotten, then the user, and the store is closed")
+        if how in ("memories", "a session"):
+            _mine(engine, life).forget(user=True)  # this way is meant to leave something
+    _search(round, place, needles(MARKS, life.texts), f"{how} forgotten, and the store is closed")
 
 
 def _wanted(how: str, life: Life) -> dict[bytes, str]:
@@ -180,24 +211,24 @@ def _search(round: Round, place: Place, wanted: dict[bytes, str], when: str) -> 
     round.count("searches")
     for trace in traces(found, wanted)[:10]:
         round.wrong("trace", f"{place.name}: {when}: {trace}")
-    if place.data is not None:
-        kept = len(traces(place.log_bytes(), wanted))
-        round.facts["PostgreSQL's own write-ahead log"] = (
-            f"still had {kept} traces right after a purge: the server reuses its segments in its own time, and so do archives "
-            "and replicas"
-        )
+    plain = {needle: what for needle, what in wanted.items() if what.endswith(" as utf-8")}
+    for trace in traces(place.around(), plain):
+        if LOG in trace:
+            round.facts["PostgreSQL's own write-ahead log"] = LOG_KEEPS
+        else:
+            round.wrong("trace", f"{place.name}: {when}: {trace}")
 
 
-def _search_copies(round: Round, place: Place, engine: Engine, wanted: dict[bytes, str], how: str) -> None:
+def _search_copies(round: Round, place: Place, engine: Engine, wanted: dict[bytes, str], life: Life) -> None:
     """Whatever is copied out of the store now has none of it either."""
     folder = place.folder / "copies"
     folder.mkdir()
     engine.backup(folder / "backup")
     engine.export(folder / "all.jsonl.gz")
-    _mine(engine, by_kind("ana")).export(folder / "one.jsonl")
-    _mine(engine, by_kind("ana")).export(folder / "vault", "vault")
+    _mine(engine, life).export(folder / "one.jsonl")
+    _mine(engine, life).export(folder / "vault", "vault")
     for trace in traces(files_below(folder), wanted)[:10]:
-        round.wrong("trace in a copy", f"{place.name}: {how} forgotten: {trace}")
+        round.wrong("trace in a copy", f"{place.name}: {trace}")
     for path in sorted(folder.rglob("*"), reverse=True):
         path.rmdir() if path.is_dir() else path.unlink()
     folder.rmdir()
@@ -214,12 +245,14 @@ def _rows(engine: Engine) -> Iterator[tuple[str, str]]:
 
 
 class PausingStore:
-    """A store that stands still at one of the points between reading and writing, as if a model took its time there."""
+    """A store that stands still once, where a job of some kind has read or is about to write, as if a model took its time."""
 
-    def __init__(self, store: Any, pause_at: int) -> None:
+    def __init__(self, store: Any, kind: str, pause_at: int) -> None:
         self._store = store
-        self._left = pause_at
-        self.passed = 0
+        self._kind, self._left = kind, pause_at
+        self.kind = ""
+        """Of the job that runs."""
+        self.passed: Counter[str] = Counter()
         self.reached = threading.Event()
         self.go_on = threading.Event()
 
@@ -236,47 +269,56 @@ class PausingStore:
         return self._store.write(*args, **kwargs)
 
     def _pause(self) -> None:
-        self.passed += 1
-        self._left -= 1
-        if self._left == 0:
-            self.reached.set()
-            self.go_on.wait(STEP_S)
+        self.passed[self.kind] += 1
+        if self.kind == self._kind:
+            self._left -= 1
+            if self._left == 0:
+                self.reached.set()
+                self.go_on.wait(STEP_S)
 
 
-def _working(place: Place, pause_at: int) -> tuple[PausingStore, Engine]:
-    store = PausingStore(open_store(place.settings), pause_at)
-    return store, Engine(store, place.clock, place.settings, models={"summariser": Quoting(), "extractor": Quoting()})
+def _working(place: Place, kind: str, pause_at: int) -> tuple[PausingStore, Engine]:
+    store = PausingStore(open_store(place.settings), kind, pause_at)
+    engine = Engine(store, place.clock, place.settings, models={"summariser": Quoting(), "extractor": Quoting()})
+
+    def noting(kind: str, handler: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def handle(job: Any) -> Any:
+            store.kind = kind
+            return handler(job)
+
+        return handle
+
+    engine._handlers = {kind: noting(kind, handler) for kind, handler in engine._handlers.items()}
+    return store, engine
 
 
-def _boundaries(place: Place) -> int:
-    """Between how many readings and writings the jobs of such a life could be interrupted."""
+def _boundaries(place: Place) -> list[tuple[str, int]]:
+    """Where the jobs of such a life could be interrupted: the kind, and how often it has read or written by then."""
     with place.open() as engine:
         talk(engine, by_kind("dry"))
-    store, working = _working(place, 0)
+    store, working = _working(place, "", 0)
     with working:
         derive(working, place.clock)
         working.memory("dry").forget(user=True)
-    return store.passed
+    counts = {kind: count for kind, count in store.passed.items() if kind in DERIVING}
+    return [(kind, number) for kind in sorted(counts) for number in range(1, counts[kind] + 1)]
 
 
-def _race(round: Round, place: Place, case: Case, boundaries: int) -> None:
+def _race(round: Round, place: Place, case: Case, at: tuple[str, int], how: str) -> None:
     """Something is forgotten while a job that has read it stands still; then the job goes on."""
-    how = case.chance.choice(("a user", "a person", "messages", "messages"))
-    life = by_name("ana") if how == "a person" else by_kind("ana")
+    user = f"racing{case.number}"
+    life = by_name(user) if how == "a person" else by_kind(user)
     with place.open() as engine:
         talk(engine, life)
         if how == "a person":
-            engine.memory("ana").remember("Is a friend", "PEOPLE", entities=[f"person:{life.name}"])
-        if case.chance.random() < 0.3:
-            derive(engine, place.clock)
-            _mine(engine, life).append("user", life.say("I asked again for", "again"))
-            life.messages.append(_mine(engine, life).messages(1)[-1].id)
-        store, working = _working(place, case.chance.randrange(1, boundaries))
+            engine.memory(user).remember("Is a friend", "PEOPLE", entities=[f"person:{life.name}"])
+        store, working = _working(place, *at)
         worker = threading.Thread(target=derive, args=(working, place.clock))
         worker.start()
         while worker.is_alive() and not store.reached.wait(0.01):
             pass
         round.met("forgotten while a job stood still", store.reached.is_set())
+        round.met(f"a job stood still: {at[0]}", store.reached.is_set())
         # A job may hold the lock of a file where it stands: then forgetting has to wait for it.
         waking = threading.Timer(PAUSE_S, store.go_on.set)
         waking.start()
@@ -284,17 +326,17 @@ def _race(round: Round, place: Place, case: Case, boundaries: int) -> None:
         waking.cancel()
         store.go_on.set()
         worker.join(STEP_S)
-        round.check(not worker.is_alive(), "job hangs", f"{place.name}: {how}")
+        round.check(not worker.is_alive(), "job hangs", f"{place.name}: {how}, {at}")
         working.close()
         derive(engine, place.clock)
-        when = f"{place.name}: {how} forgotten at boundary {store.passed} of {boundaries}"
+        when = f"{place.name}: {how} forgotten while {at[0]} stood at its boundary {at[1]}"
         for table, row in _rows(engine):
-            if any(mark in row for mark in MARKS):
+            if user in row and any(mark in row for mark in MARKS):
                 round.wrong("resurrected", f"{when}: in {table}: {row[:500]}")
-        for trace in traces(files_below(place.folder / "files") | files_below(place.folder / "agents"), needles(MARKS))[:3]:
+        files = files_below(place.folder / "files" / "default" / user) | files_below(place.folder / "agents")
+        for trace in traces(files, PLAIN)[:3]:
             round.wrong("resurrected", f"{when}: {trace}")
         check_whole(round, engine, when=when)
-        _mine(engine, life).forget(user=True)
 
 
 PROMISE = Promise(

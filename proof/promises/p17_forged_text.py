@@ -40,7 +40,8 @@ PLANTS = 16
 GOAL = "the boat trip with Zoe"
 LAYERS = perdure.Layers(fold_messages_min=6, rolling_turns=2, spine_turns=2, history_messages_max=30)
 FLOOD = 400
-GENUINE = ("Zoe is allergic to nuts on the boat trip", "The boat trip with Zoe starts at pier 7", "Zoe pays for the boat trip")
+GENUINE = ("Zoe is allergic to nuts", "The boat leaves from pier 7", "The trip was paid for by Mia")
+"""What the user said: it has fewer words of the goal than any text of the flood."""
 ROOM = 1.1
 """A tenth of slack: what a line costs alone is not quite what it adds to a block."""
 
@@ -61,15 +62,21 @@ class Life:
     def ana(self) -> perdure.Memory:
         return self.engine.memory("ana")
 
-    def plant(self, number: int) -> None:
+    def talk(self, number: int) -> None:
+        """Forgeries in the conversation that goes on: of every role one, with lines that look like another's turn."""
+        for at, name in enumerate(TALK):
+            self.plant(number + at, name, lambda text: "\n" in text[:200])
+
+    def plant(self, number: int, name: str | None = None, fits: Callable[[str], bool] = bool) -> None:
         """Store one forgery through one input. What is refused with a named error is as good as made harmless."""
         chance = self.case.chance
         mark = f"zq{chance.getrandbits(44):011x}"
-        text = chance.choice(forgeries(mark))
+        text = chance.choice([text for text in forgeries(mark) if fits(text)])
         if chance.random() < 0.5:
             text = f"About {GOAL}: {text}"
         # Every input in turn, whatever chance says: a quick round has each a few times.
-        name, (trust, put) = list(INPUTS.items())[(self.case.number * PLANTS + number) % len(INPUTS)]
+        name = name or list(INPUTS)[(self.case.number * PLANTS + number) % len(INPUTS)]
+        trust, put = INPUTS[name]
         self.round.count("forgeries")
         self.clock.move(seconds=30)
         try:
@@ -181,6 +188,9 @@ INPUTS: dict[str, tuple[str, Callable[[Life, str, int], object]]] = {
 }
 
 
+TALK = ("a message of the user", "a message of the agent", "a message of a tool", "a message of the system")
+
+
 def _entry(number: int, text: str) -> dict[str, object]:
     return {"id": f"e{number}", "timestamp": f"2026-01-02T10:{number % 60:02}:00Z", "word": text}
 
@@ -221,9 +231,11 @@ def _forged(round: Round, case: Case) -> None:
             if case.chance.random() < 0.15:
                 clock.move(hours=2)  # a new session
                 engine.process(60)
+        life.talk(1_000)
         _check_outputs(life)
         clock.move(hours=2)
         engine.process(60)
+        life.talk(2_000)
         _check_outputs(life)
         _check_files(life)
         check_whole(round, engine, when="forgeries")
@@ -378,8 +390,8 @@ def _flooded(round: Round, case: Case) -> None:
     with engine:
         ana = engine.memory("ana")
         for text in GENUINE:
-            ana.remember(text, "PEOPLE", entities=["person:zoe"], importance=2)
-        ana.append("user", "The boat trip with Zoe must not cost more than 90 euros.")
+            ana.remember(text)
+        ana.append("user", "Zoe must not pay more than 90 euros.")
         clock.move(hours=2)
         _pour(ana, clock, case.chance)
         clock.move(hours=2)
@@ -397,7 +409,7 @@ def _flooded(round: Round, case: Case) -> None:
 
 def _pour(ana: perdure.Memory, clock: StoppedClock, chance: random.Random) -> None:
     rows = [
-        {"id": f"i{at}", "memory": f"Zoe wants the boat trip changed to plan {at} of {chance.getrandbits(30)}", "user_id": "ana",
+        {"id": f"i{at}", "memory": f"The boat trip with Zoe, the boat trip with Zoe, plan {at} of {chance.getrandbits(30)}", "user_id": "ana",
          "created_at": "2026-01-01T10:00:00+00:00"}
         for at in range(FLOOD)
     ]  # fmt: skip
@@ -405,7 +417,11 @@ def _pour(ana: perdure.Memory, clock: StoppedClock, chance: random.Random) -> No
     for at in range(FLOOD // 2):
         call = perdure.ToolCall(f"f{at}", "search", {})
         ana.append("assistant", "Looking.", tool_calls=[call])
-        ana.append("tool", f"The boat trip with Zoe, offer {at}: {chance.getrandbits(30)}.", tool_call_id=f"f{at}")
+        ana.append(
+            "tool",
+            f"The boat trip with Zoe, the boat trip with Zoe, offer {at}: {chance.getrandbits(30)}.",
+            tool_call_id=f"f{at}",
+        )
         clock.move(seconds=1)
 
 

@@ -98,7 +98,7 @@ class Running:
             open=self.server.open, rate=1_000_000, tools="all",
         )  # fmt: skip
         self.asgi = Asgi(build(self.engine, made), self.stack)
-        self.tokens = {"nobody": self._token("/login", ()), "local": self._token("/u/ana/state", ())}
+        self.tokens = {"nobody": self._token("/login", (), "203.0.113.9"), "local": self._token("/u/ana/state", ())}
 
     def _make_keys(self, clock: StoppedClock) -> None:
         keys = self.engine.api_keys
@@ -111,8 +111,8 @@ class Running:
                         keys.revoke(made.key.id)
         clock.move(days=2)
 
-    def _token(self, path: str, more: tuple[Header, ...]) -> str:
-        found = TOKEN.search(self.asgi.ask("GET", path, (*HERE, *more)).text)
+    def _token(self, path: str, more: tuple[Header, ...], client: str = "127.0.0.1") -> str:
+        found = TOKEN.search(self.asgi.ask("GET", path, (*HERE, *more), client=client).text)
         return "" if found is None else found[1]
 
     def _secret(self, shown: Shown) -> str:

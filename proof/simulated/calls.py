@@ -283,6 +283,10 @@ def look(world: World) -> None:
         world.told(f"look {name}", user, answer)
 
 
+NEEDED = {"reindex": "embedder", "compact": "model", "fold": "model", "extract": "model"}
+"""Calls that ask for what only that port can give: they may be refused when it fails, and nothing else may."""
+
+
 def tend(world: World) -> None:
     """Calls that rearrange what is derived: none of them may touch what was said."""
     _, _, memory = world.someone()
@@ -299,7 +303,7 @@ def tend(world: World) -> None:
     }
     name = world.chance.choice([*calls])
     try:
-        world.tried(calls[name], also="embedder" if name == "reindex" else "")
+        world.tried(calls[name], also=NEEDED.get(name, ""))
     except (perdure.NotFound, perdure.Conflict) as error:
         world.note(f"tend {name} {type(error).__name__}")
     else:
@@ -391,6 +395,8 @@ def _check_place(world: World, user: str, place: Place, memory: perdure.Memory) 
             "places in the log are whole",
             f"{user!r} {place}: {[message.seq for message in mine]}",
         )
+        tally = memory.tally(session.id)
+        must(tally.messages == tally.up_to_seq == len(mine), "each message is counted once", f"{user!r} {place}: {tally}")
 
 
 def _check_series(memory: perdure.Memory, known: dict[str, Covered]) -> None:

@@ -60,7 +60,7 @@ class FaultyStore(FailingStore):
         return super().read(owner, work, deadline_s=deadline_s)
 
     def write(self, owner: Owner, work: Callable[[Tx], T], *, deadline_s: float | None = None) -> T:
-        if self.mortal and self._struck(0.02):
+        if self.mortal and self._struck(0.06):
             if self._chance.random() < 0.5:
                 super().write(owner, work, deadline_s=deadline_s)
             raise Killed
@@ -184,9 +184,9 @@ class Source:
         """As a fetcher: sometimes in two pages."""
         found = self.entries(window.start, window.end)
         if cursor is not None:
-            self._fail(0.3)
+            self._fail(0.5)
             return Page(found[int(str(cursor)) :])
-        self._fail(0.3)
+        self._fail(0.5)
         if len(found) > 3 and self.chance.random() < 0.4:
             return Page(found[:3], next_cursor="3")
         return found

@@ -143,7 +143,7 @@ class World:
     def change_weather(self) -> None:
         """Other ports fail from now on, or none."""
         was = self.weather.failing
-        now = {port for port in PORTS if self.chance.random() < 0.35} if self.chance.random() < 0.7 else set()
+        now = {port for port in PORTS if self.chance.random() < 0.5} if self.chance.random() < 0.8 else set()
         self._set_files(broken="files" in now)
         self.weather.failing = now
         self.counts["weathers"] += was != now
@@ -155,6 +155,7 @@ class World:
         if broken and not aside.exists():
             self._files.rename(aside)
             self._files.write_text("no folder")
+            self.counts["files away"] += 1
         elif not broken and aside.exists():
             self._files.unlink()
             aside.rename(self._files)
@@ -177,7 +178,7 @@ class World:
 
     def _meanwhile(self) -> None:
         """While a job asks a model, its lease may end and another worker take it: what it then writes must not count."""
-        if self._working == 1 and not self.weather.held and self.weather.failing and self._other.random() < 0.03:
+        if self._working == 1 and not self.weather.held and self.weather.failing and self._other.random() < 0.06:
             self._working += 1
             self.clock.move(seconds=LEASE_S + 1)
             with suppress(perdure.Unavailable, Killed):

@@ -15,4 +15,3 @@ with tempfile.TemporaryDirectory(prefix="warm-") as _folder:
         _memory.remember("Owns a boat")
         _memory.todos.add("send a parcel")
         _memory.series("s").merge([{"id": "e1", "timestamp": 1_700_000_000}], window=(1_700_000_000, 1_700_000_001))
-        _engine.process(1)

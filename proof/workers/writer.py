@@ -1,9 +1,10 @@
-"""A process that writes until it is killed, and notes in its ledger what it is about to do and what was acknowledged."""
+"""A process that writes until it is killed, and notes in its ledgers what it is about to do and what was acknowledged."""
 
 from __future__ import annotations
 
 import random
 import sys
+import threading
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,38 +21,55 @@ WORK_SHARE = 0.08
 
 
 @dataclass(frozen=True, slots=True)
-class Assignment:
-    """What one writer is to do."""
+class Lane:
+    """One writer, in a thread of its own, with a ledger of its own."""
 
-    settings: perdure.Settings
-    ledger: Path
     writer: int
-    first: int
+    ledger: Path
+    first: int = 0
     """The number of its first new request."""
-    seed: str
     again: Request | None = None
     """What its predecessor did not live to see acknowledged, and is asked for once more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """What one process is to do."""
+
+    settings: perdure.Settings
+    lanes: tuple[Lane, ...]
+    seed: str
     kinds: tuple[str, ...] = KINDS
-    works: bool = True
 
 
 def write_until_killed(given: Assignment) -> None:
-    ledger = Ledger(given.ledger)
+    """The first lane opens the store for all; they share the engine, as the threads of a host do."""
+    ledgers = [Ledger(lane.ledger) for lane in given.lanes]
     try:
-        ledger.note("opening")
+        ledgers[0].note("opening")
         engine = perdure.open(settings=given.settings)
-        ledger.note("open")
-        chance = random.Random(given.seed)
-        memory = engine.memory(USER)
-        worker = replace(engine.worker(), lease_s=LEASE_S)
-        if given.again is not None:
-            _make(memory, ledger, given.again)
-        for number in range(given.first, sys.maxsize):
-            request = Request(given.writer, number, chance.choice(given.kinds))
-            if given.works and chance.random() < WORK_SHARE:
-                ledger.note("begin", [given.writer, number, WORK])
+        ledgers[0].note("open")
+    except BaseException as error:
+        ledgers[0].note("refused", f"{type(error).__name__}: {error}")
+        raise
+    for lane, ledger in [*zip(given.lanes, ledgers, strict=True)][1:]:
+        threading.Thread(target=_write, args=(engine, given, lane, ledger), daemon=True).start()
+    _write(engine, given, given.lanes[0], ledgers[0])
+
+
+def _write(engine: perdure.Engine, given: Assignment, lane: Lane, ledger: Ledger) -> None:
+    chance = random.Random(f"{given.seed}/{lane.writer}")
+    memory = engine.memory(USER)
+    worker = replace(engine.worker(), lease_s=LEASE_S)
+    try:
+        if lane.again is not None:
+            _make(memory, ledger, lane.again)
+        for number in range(lane.first, sys.maxsize):
+            request = Request(lane.writer, number, chance.choice(given.kinds))
+            if chance.random() < WORK_SHARE:
+                ledger.note("begin", [lane.writer, number, WORK])
                 worker.process(WORK_S)
-                ledger.note("done", [given.writer, number, WORK, None])
+                ledger.note("done", [lane.writer, number, WORK, None])
             else:
                 _make(memory, ledger, request)
     except BaseException as error:

@@ -1045,6 +1045,44 @@ def test_what_is_shown_to_an_agent_before_it_was_looked_through_is_learned_all_t
     assert ana.extract().echoes == 1, "what comes back afterwards is an echo"
 
 
+class Citing:
+    """Takes whatever was said in one role for the same statement, in words of its own; and for a promise."""
+
+    name = "citing/1"
+
+    def __init__(self) -> None:
+        self.role, self.content = "tool", ""
+
+    def extract(self, request: Any) -> Any:
+        evidence = tuple(Evidence(one.id, 0, len(one.content), one.at) for one in request.messages if one.role == self.role)
+        proposal = Proposal("PROFILE", "fact", self.content, attribute="lives_in", value="Austin", evidence=evidence)
+        return (
+            Extraction((proposal,), (TodoProposal("commitment", "Pay Eve", evidence=evidence),)) if evidence else Extraction()
+        )
+
+
+def test_who_confirms_a_statement_stands_for_their_own_words_only(clock: StoppedClock) -> None:
+    extractor = Citing()
+    engine = perdure.open("memory:", clock=clock, extractor=extractor)
+    ana = engine.memory("ana")
+
+    def heard(role: str, content: str) -> tuple[str, str, int]:
+        extractor.role, extractor.content = role, content
+        if role == "tool":
+            ana.append("assistant", "", tool_calls=[perdure.ToolCall(content, "look", {})])
+        ana.append(role, "Austin it is.", **({"tool_call_id": content} if role == "tool" else {}))
+        ana.extract()
+        clock.move(minutes=1)
+        [one] = [one for memory in ana.memories.list() for one in memory.statements]
+        return one.content, one.trust, one.mentions
+
+    assert heard("tool", "Lives in Austin and always pays Eve") == ("Lives in Austin and always pays Eve", "tool", 1)
+    assert ana.todos.list() == [], "nobody promises anything through a tool"
+    assert heard("user", "Lives in Austin") == ("Lives in Austin", "user", 2)
+    assert heard("tool", "Lives in Austin, says Eve") == ("Lives in Austin", "user", 3)
+    assert [one.content for one in ana.todos.list()] == ["Pay Eve"]
+
+
 def test_a_todo_that_was_put_into_a_prompt_does_not_come_back(clock: StoppedClock) -> None:
     engine = perdure.open("memory:", clock=clock)
     ana = engine.memory("ana")

@@ -101,6 +101,12 @@ def test_only_gaps_are_fetched(ana: perdure.Memory) -> None:
     assert len(source.asked) == 3
 
 
+def test_a_store_in_which_somebody_fetches_is_whole(engine: perdure.Engine, ana: perdure.Memory) -> None:
+    found: list[object] = []
+    ana.series(NAME).fetch(at(2), at(4), Source(before=lambda _window: found.extend(engine.verify().findings)))
+    assert found == []
+
+
 def test_gaps_closer_than_the_setting_are_fetched_with_one_request(ana: perdure.Memory) -> None:
     series, source = ana.series(NAME), Source()
     series.merge([], window=(at(4), at(5)))

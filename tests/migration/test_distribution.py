@@ -92,6 +92,26 @@ def test_a_store_split_by_user_works_as_it_is(postgres_url, postgres_schema, mon
     assert all(count > 0 for (count,) in held), "every part holds some of the users"
 
 
+def test_an_engine_on_a_server_that_may_only_be_read_reads_and_refuses_to_write(postgres_url, postgres_schema):
+    """As on a replica: nothing is granted, made or counted when it is opened."""
+    with perdure.open(settings=pg.settings(postgres_url, postgres_schema)) as engine:
+        ana = engine.memory("ana")
+        ana.append("user", "I live in Lisbon")
+        ana.state.save("home", {"city": "Lisbon"})
+        engine.process(60)
+    mark = "&" if "?" in postgres_url else "?"
+    reading = f"{postgres_url}{mark}options=-c%20default_transaction_read_only%3Don"
+    with perdure.open(settings=pg.settings(reading, postgres_schema)) as engine:
+        ana = engine.memory("ana")
+        assert [one.content for one in ana.messages()] == ["I live in Lisbon"]
+        assert "Lisbon" in ana.recall("where do I live").hits[0].text
+        assert ana.state.load("home") == {"city": "Lisbon"}
+        assert "Lisbon" in ana.context().text
+        with pytest.raises(perdure.Unavailable, match="read-only"):
+            ana.append("user", "I moved")
+        assert len(ana.messages()) == 1
+
+
 @pytest.mark.parametrize("table", TABLES)
 def test_the_user_is_in_the_first_two_columns_of_every_table(table):
     assert TABLES[table].columns[:2] == ("space", "user_id")

@@ -206,3 +206,24 @@ class TestPostgres:
         with pytest.raises(perdure.Unavailable) as caught:
             PostgresStore("postgresql://ana:hunter2@127.0.0.1:1/x", deadline_s=2)
         assert "hunter2" not in str(caught.value)
+
+
+def test_a_store_whose_set_up_was_cut_short_opens_again(tmp_path: Path) -> None:
+    """A rollback journal is left when the power goes while a new file is switched to WAL; who only looks cannot undo it."""
+    before, after = tmp_path / "before.db", tmp_path / "after.db"
+    connection = apsw.Connection(str(before))
+    connection.execute("PRAGMA cache_size = 1")
+    connection.execute("BEGIN IMMEDIATE")
+    connection.execute("CREATE TABLE half (x)")
+    connection.execute("INSERT INTO half SELECT randomblob(4000) FROM (VALUES (1), (2), (3), (4), (5), (6), (7), (8))")
+    shutil.copy(before, after)
+    shutil.copy(f"{before}-journal", f"{after}-journal")
+    connection.execute("ROLLBACK")
+    connection.close()
+    looking = apsw.Connection(str(after), flags=apsw.SQLITE_OPEN_READONLY)
+    with pytest.raises(apsw.ReadOnlyError):
+        looking.execute("SELECT name FROM sqlite_schema")
+    looking.close()
+    with perdure.open(f"sqlite:///{after}") as engine:
+        engine.memory("ana").append("user", "hello")
+        assert engine.verify().clean

@@ -27,7 +27,7 @@ def test_a_writer_that_could_be_opened_for_reading_only_does_not_outlive_its_fir
             patched.setattr(pool, "connect", reading_only)
             with pytest.raises(perdure.Unavailable, match="may not be written"):
                 memory.append("user", "one", id="m1")
-        assert opened
+        assert len(opened) == 2, "once more, in case it was the connection's fault alone"
         memory.append("user", "one", id="m1")
         assert [message.content for message in memory.messages()] == ["one"]
         assert engine.verify().findings == ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from perdure.domain.errors import LimitExceeded
@@ -14,6 +14,11 @@ from perdure.domain.text import Json
 JobState = Literal["ready", "running", "done", "dead"]
 JOB_STATES: tuple[JobState, ...] = ("ready", "running", "done", "dead")
 ATTEMPTS_MAX = 8
+
+
+STRANDED = timedelta(hours=1)
+"""No failure makes a job wait for longer, so that one which is due further ahead may have been left there by a clock."""
+LATEST = datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +140,20 @@ def claimed(held: Job, claim: Claim) -> Job:
         held, state="running", due_at=claim.now + timedelta(seconds=claim.lease_s), attempts=held.attempts + 1,
         fence=held.fence + 1, again=False, worker=claim.worker, updated_at=claim.now,
     )  # fmt: skip
+
+
+def is_due(held: Job, now: datetime) -> bool:
+    """Whether its time has come; if it is running, whether its lease has ended."""
+    return held.due_at is not None and held.due_at <= now
+
+
+def is_stranded(held: Job, now: datetime) -> bool:
+    """Whether its time may never come: the clock was set back since it was last changed, and it is due far ahead."""
+    return held.due_at is not None and held.due_at > stranded_after(now) and held.updated_at > now
+
+
+def stranded_after(now: datetime) -> datetime:
+    return min(now, LATEST - STRANDED) + STRANDED
 
 
 def holds_lease(held: Job | None, job: Job) -> bool:

@@ -15,6 +15,9 @@ from perdure.domain.times import from_us
 
 SECOND_US = 1_000_000
 
+SET_BACK_US = 3_600_000_000
+"""Clocks are put right by seconds all the time; beyond an hour, one was wrong."""
+
 
 def seconds_us(seconds: float) -> int:
     """Seconds in microseconds; endless stays far beyond any calendar."""
@@ -100,7 +103,8 @@ def judge(
     """
     fresh_us = seconds_us(spec.fresh_for_s)
     sure, unsure = settled_and_provisional(windows, spec)
-    fresh = [window.span for window in unsure if now_us - window.fetched_us <= fresh_us]
+    # What was fetched far ahead was fetched by a clock that was set back since: how old it is nobody knows.
+    fresh = [window.span for window in unsure if -SET_BACK_US <= now_us - window.fetched_us <= fresh_us]
     past = span_or_none(wanted.start_us, min(wanted.end_us, now_us))
     future = span_or_none(max(wanted.start_us, now_us), wanted.end_us)
     provisional = union(clipped((window.span for window in unsure), wanted))

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar, cast
 
 from perdure.domain.errors import Conflict, Corrupt, PerdureError
-from perdure.domain.jobs import JOB_STATES, Claim, Job, JobState, QueueReport
+from perdure.domain.jobs import JOB_STATES, Claim, Job, JobState, QueueReport, stranded_after
 from perdure.domain.journal import Attribution, Operation
 from perdure.domain.messages import ROLES, CallState, Message, Role, Session, ToolCall
 from perdure.domain.scope import Address, MessageId, Owner, SessionId, ToolCallId
@@ -304,6 +304,12 @@ def claim_values(claim: Claim, kinds: object) -> AnyRow:
     """The parameters of the query `due_jobs`, with the kinds as the backend passes a list."""
     space, user = (None, None) if claim.owner is None else (claim.owner.space, claim.owner.user)
     return (to_us(claim.now), kinds, space, space, user, claim.limit)
+
+
+def stranded_values(claim: Claim, kinds: object) -> AnyRow:
+    """Those of `stranded_jobs`: the same, with how far ahead a job is stranded before the limit."""
+    *values, limit = claim_values(claim, kinds)
+    return (*values, to_us(stranded_after(claim.now)), limit)
 
 
 def to_queue_report(counts: Iterable[AnyRow], now: datetime) -> QueueReport:

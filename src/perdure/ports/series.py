@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import Protocol
 
 from perdure.domain.series import CoveredWindow, Entry, EntryQuery, PastEntry, Series
 from perdure.domain.spans import Span
 from perdure.domain.text import Json
 
 
-class FetchLease(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class FetchLease:
     """A stretch of a series that somebody is fetching, until when at the latest."""
 
     span: Span

@@ -219,8 +219,9 @@ class Store(Protocol):
     def claim(self, claim: Claim) -> list[Job]:
         """Take up to `limit` due jobs of the given kinds, of any owner, earliest first, and lease them to the worker.
 
-        Due are ready jobs whose time has come and running jobs whose lease has ended. `domain.jobs.claimed` says what
-        a claim changes. Two workers never hold the same job under the same fence.
+        Due are ready jobs whose time has come and running jobs whose lease has ended; if there are none, those that a clock
+        which was set back has left behind (`domain.jobs.is_stranded`). `domain.jobs.claimed` says what a claim changes. Two
+        workers never hold the same job under the same fence.
         """
 
     def queue(self, now: datetime) -> QueueReport:

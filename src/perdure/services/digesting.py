@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from perdure.domain.digests import SPINE_ADDRESS, SPINE_SESSION, Digest, DigestKind, Source, trust_of
-from perdure.domain.jobs import Job
+from perdure.domain.jobs import Job, NewJob
 from perdure.domain.journal import Attribution
 from perdure.domain.layers import Layers
 from perdure.domain.memories import least
@@ -20,6 +20,7 @@ from perdure.engine.upkeep import session_job
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store, Tx, View
 from perdure.services.entering import enter_digests
+from perdure.services.once import erasures
 from perdure.services.summarising import SummaryFailed, Wanted, Writer, Written
 from perdure.services.work import Effect, Later
 
@@ -41,6 +42,7 @@ class _Base:
     to_condense: tuple[Session, ...] = ()
     small_talk: tuple[Session, ...] = ()
     """Sessions of casual channels: the spine passes them over."""
+    erasures: int = 0
 
     @property
     def text(self) -> str:
@@ -79,7 +81,7 @@ class Digesting:
         made = self._digest("rolling", (source,), base, written, turns, fallback=fallback)
 
         def effect(tx: Tx) -> None:
-            if self._put(tx, made, base):
+            if self._put(tx, made, base, job):
                 tx.conversation.note_rolling(address, tried_at=started, done_at=self.clock.now(), error=None)
 
         return effect
@@ -98,7 +100,7 @@ class Digesting:
         made = self._digest("session", (source,), base, written, {}, fallback=fallback)
 
         def effect(tx: Tx) -> None:
-            self._put(tx, made, base)
+            self._put(tx, made, base, job)
 
         return effect
 
@@ -129,7 +131,7 @@ class Digesting:
                 # Deleted while this was written: it must not be told, so what is left is told by another run.
                 now = self.clock.now()
                 tx.enqueue(session_job("spine", SPINE_ADDRESS, SPINE_SESSION, now), now=now, queue_max=2**31)
-            elif self._put(tx, made, base):
+            elif self._put(tx, made, base, job):
                 _take_in(tx, (*sources, *passed))
 
         return effect if whole else Later(self.clock.now(), effect)
@@ -151,11 +153,13 @@ class Digesting:
                     turns=talk.count_turns(),
                     to_condense=tuple(one for one in waiting if one.address not in casual),
                     small_talk=tuple(one for one in waiting if one.address in casual),
+                    erasures=erasures(view),
                 )
             state = talk.find_agent_state(address)
             session = view.find_session(address, number)
             gone = session is None or session.deleted_at is not None
-            return _Base(None if gone else session, digest, casual=state is not None and state.casual)
+            is_casual = state is not None and state.casual
+            return _Base(None if gone else session, digest, casual=is_casual, erasures=erasures(view))
 
         return self.store.read(owner, work)
 
@@ -190,14 +194,19 @@ class Digesting:
             made_at=self.clock.now(),
         )
 
-    def _put(self, tx: Tx, made: Digest, base: _Base) -> bool:
-        """Store it as the next version; False if another run was faster, or its session is gone."""
+    def _put(self, tx: Tx, made: Digest, base: _Base, job: Job) -> bool:
+        """Store it as the next version; False if another run was faster, its session is gone, or something was forgotten."""
         talk = tx.conversation
         if made.kind != "spine":
             session = tx.find_session(made.address, made.session_number)
             if session is None or session.deleted_at is not None:
                 return False
         if talk.latest_digest(made.address, made.session_number, made.kind) != base.digest:
+            return False
+        if erasures(tx) != base.erasures:
+            # What it tells may have been forgotten since it was read: another run reads again.
+            again = NewJob(job.kind, job.key, made.made_at, job.payload)
+            tx.enqueue(again, now=made.made_at, queue_max=2**31)
             return False
         held = talk.list_digests(made.address, made.session_number, made.kind, limit=1)
         version = held[0].version + 1 if held else 1

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from perdure.domain.errors import InvalidInput, Unavailable
-from perdure.domain.jobs import Job
+from perdure.domain.jobs import Job, NewJob
 from perdure.domain.journal import Attribution
 from perdure.domain.knowledge import EntityName, Evidence, Extraction, ExtractionRequest, Proposal, TodoProposal
 from perdure.domain.memories import TRUST_OF_ROLE, UNTRUSTED, Trust, least
@@ -26,6 +26,7 @@ from perdure.ports.extract import Extractor
 from perdure.ports.store import Store, Tx, View
 from perdure.services.knowledge import Submission, check_proposal, commit_in, reject
 from perdure.services.ledger import Ledger
+from perdure.services.once import erasures
 from perdure.services.summarising import in_short, wanted_pause
 from perdure.services.todos import check_todo, commit_todo
 from perdure.services.work import Effect, Later
@@ -66,6 +67,7 @@ class _Reading:
     known: tuple[EntityName, ...]
     casual: bool
     private: bool
+    erasures: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,10 @@ class Extracting:
 
         def effect(tx: Tx) -> None:
             self._commit(tx, reading, found, ids, extractor.name)
+            if erasures(tx) != reading.erasures:
+                # Something was forgotten since it was read, so nothing was learned: another run reads again.
+                now = self.clock.now()
+                tx.enqueue(NewJob(job.kind, job.key, now, job.payload), now=now, queue_max=2**31)
 
         more = reading.messages[-1].seq < reading.session.messages
         return Later(self.clock.now(), effect) if more else effect
@@ -176,6 +182,7 @@ class Extracting:
             tuple(EntityName(one.type, one.label) for one in entities if one.visible_to in (None, address.agent)),
             casual=state is not None and state.casual,
             private=state is not None and state.private,
+            erasures=erasures(view),
         )
 
     def _found_by(self, job: Job, reading: _Reading) -> tuple[Extractor, _Found]:
@@ -211,6 +218,8 @@ class Extracting:
         session = tx.find_session(reading.session.address, reading.session.number)
         if session is None or session.deleted_at is not None or session.learned_seq != reading.session.learned_seq:
             return Learned()  # deleted, or another run was faster
+        if erasures(tx) != reading.erasures:
+            return Learned()  # what was read may be forgotten by now
         now = self.clock.now()
         by = Attribution(actor, now, "extracted from messages")
         origin = Origin("shadow_extraction", "user", now, self.clock.new_id, is_single_valued, closings_max=CLOSE_MIN)

@@ -24,6 +24,7 @@ from perdure.ports.clock import Clock
 from perdure.ports.store import Store, Tx, View
 from perdure.services.entering import enter_digests, leave_digests
 from perdure.services.lessons import Lessons
+from perdure.services.once import erasures
 from perdure.services.summarising import Wanted, Writer, Written
 
 ACTOR = "fold/1"
@@ -51,6 +52,7 @@ class _Reading:
     working: list[Message]
     whole: bool
     """Whether `working` is all of the working set."""
+    erasures: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +178,8 @@ class Folding:
             limit = max(WORKING_READ_MAX, 2 * self.layers.history_messages_max)
             working = view.list_messages(MessageQuery(where.address, limit, where.number, after=after))
             fold = view.conversation.latest_digest(where.address, where.number, "fold")
-            return _Reading(session, fold, working, whole=len(working) == session.working)
+            whole = len(working) == session.working
+            return _Reading(session, fold, working, whole=whole, erasures=erasures(view))
 
         return self.store.read(where.owner, work)
 
@@ -209,6 +212,8 @@ class Folding:
             newest = tx.conversation.latest_digest(where.address, where.number, "fold")
             if session.boundary_seq != reading.session.boundary_seq or newest != base:
                 return None
+            if erasures(tx) != reading.erasures:
+                return None  # what was read may be forgotten by now
             if session.messages > last_seq and not self._starts_turn(tx, where, last_seq + 1):
                 return None
             made = self._put(tx, session, base, last_seq, policy, written)

@@ -297,13 +297,22 @@ class Lessons:
         if fold is None or fold.undone:
             self._drop(owner, replace(origin, by=owner.user), for_good=fold is None)
             return
+
+        def holds(view: View) -> bool:
+            view.find_session(address, number)  # locked by whoever forgets or undoes: it waits for us, or was faster
+            return view.conversation.find_digest(address, number, "fold", version) == fold
+
         target = target_of(self.place(Scope(owner, address)))
         home = target.book.owner
         # The user's own were kept with the fold, but for those that are older than this.
         if home != owner or not self.store.read(owner, lambda view: was_drawn_by(view, origin)):
             by = Attribution(READER, self.clock.now(), _told(fold, target.note))
             drafts = _good(drawn(fold, "" if home == owner else owner.user))
-            self.store.write(home, lambda tx: take_in(tx, target.book, drafts, by))
+            self.store.write(home, lambda tx: take_in(tx, target.book, drafts, by) if home != owner or holds(tx) else None)
+            # Forgotten while we wrote for all: whoever forgets looks there afterwards, and so do we.
+            if home != owner and not self.store.read(owner, holds):
+                self._drop(owner, replace(origin, by=owner.user), for_good=True)
+                return
         self.mirrors.sync(target.book)
 
     def _drop(self, owner: Owner, origin: Origin, *, for_good: bool) -> None:

@@ -17,7 +17,7 @@ from perdure.domain.scope import ID_BYTES_MAX, RESERVED, Owner
 from perdure.domain.state import Revision
 from perdure.domain.text import check_id, compact_json
 from perdure.ports.clock import Clock
-from perdure.ports.store import Store, Tx
+from perdure.ports.store import Store, Tx, View
 
 PREFIX = f"{RESERVED}once/"
 ERASURES = f"{RESERVED}erasures"
@@ -53,15 +53,15 @@ class Once:
         keys = [f"{PREFIX}{day:%Y-%m-%d}/{digest}" for day in days]
 
         def work(tx: Tx) -> Claim:
-            erasures = _erasures(tx)
+            count = erasures(tx)
             for key in keys:
                 held = tx.state.find(key)
                 if held is not None and held.body is not None:
-                    return replace(_known(held, mine, fingerprint), erasures=erasures)
+                    return replace(_known(held, mine, fingerprint), erasures=count)
             _sweep(tx, now, oldest=f"{PREFIX}{days[-1]:%Y-%m-%d}")
             body = compact_json({"fingerprint": fingerprint, "status": None})
             tx.state.put(Revision(keys[0], 1, body, now, request=mine), keep=KEPT_REVISIONS)
-            return Claim("new", keys[0], erasures=erasures)
+            return Claim("new", keys[0], erasures=count)
 
         return self.store.write(owner, work)
 
@@ -88,12 +88,17 @@ def note_erasure(tx: Tx, now: datetime) -> None:
 
     First of all, because all of these write the same row: whoever comes second must wait before it holds anything.
     """
-    number = _erasures(tx) + 1
+    number = erasures(tx) + 1
     tx.state.put(Revision(ERASURES, number, "1", now, request=f"erasure {number}"), keep=1)
 
 
-def _erasures(tx: Tx) -> int:
-    held = tx.state.find(ERASURES)
+def erasures(view: View) -> int:
+    """How often something of the owner's was forgotten or deleted.
+
+    What was made of words that were read before is stored only if the number is still the same. In a transaction it is
+    asked for once the session is locked: whoever forgets has counted before, and lets go of the session afterwards.
+    """
+    held = view.state.find(ERASURES)
     return 0 if held is None else held.number
 
 

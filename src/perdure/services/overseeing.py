@@ -32,7 +32,7 @@ from perdure.engine.offering import (
     state_offer,
     values_of,
 )
-from perdure.engine.relevant import Listed, found_block, listed_block
+from perdure.engine.relevant import UNTRUSTED_SHARE, Listed, found_block, listed_block
 from perdure.engine.timeranges import TimeRange, Weekday, extract_time_range
 from perdure.ports.clock import Clock
 from perdure.ports.oversight import DECISIONS_KEPT
@@ -339,7 +339,9 @@ class Overseer:
             card_block = found_block(cards, (), max(room - sum(block.tokens for block in stable), 0), self.count, dropped)
             stable += [replace(as_stable(card_block), kind="cards", title="Who and what this is about")] if card_block else []
             left = budget - sum(block.tokens for block in stable)
-            shown, missing = offered(offers, left, self.count)
+            # What was said keeps its half: saved values, which may be anybody's words, take no more than is left of it.
+            said = found_block((), kept, int(left * (1 - UNTRUSTED_SHARE)), self.count, []) if kept else None
+            shown, missing = offered(offers, left - (said.tokens if said else 0), self.count)
             tail = blocks_of(shown, self.count)
             dropped += [f"{offer.kind} {offer.id}" for offer in missing]
             left -= sum(block.tokens for block in tail)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from perdure.domain.errors import InvalidInput
+from perdure.domain.errors import InvalidInput, Unavailable
 from perdure.domain.jobs import Job, NewJob
 from perdure.domain.messages import Cursor, Message, MessageQuery, Session
 from perdure.domain.scope import Address, Owner, SessionId
@@ -14,13 +14,15 @@ from perdure.domain.text import brief
 from perdure.domain.times import check_instant
 from perdure.engine.transcripts import grown, read_head, read_messages, survey, topic
 from perdure.engine.upkeep import TRANSCRIPT, session_job
-from perdure.ports.store import Store
+from perdure.ports.store import Store, View
 from perdure.ports.transcripts import Extension, TranscriptFile, TranscriptFiles, TranscriptPlace
+from perdure.services.once import erasures
 from perdure.services.work import Handler
 
 MESSAGES_MIN = 3
 """A session has a transcript once it has more messages than this."""
 MESSAGES_PER_PAGE = 500
+TRIES_MAX = 10
 # So that a folder does not grow for ever. What is deleted here is still in the log.
 KEPT_FOR = timedelta(days=30)
 FILES_MAX = 200
@@ -45,10 +47,19 @@ class Transcript:
 class Transcripts:
     files: TranscriptFiles
 
-    def append(self, owner: Owner, session: Session, messages: Sequence[Message], *, after: int = 0) -> int:
+    def append(
+        self,
+        owner: Owner,
+        session: Session,
+        messages: Sequence[Message],
+        *,
+        after: int = 0,
+        still: Callable[[], bool] = lambda: True,
+    ) -> int:
         """Add those of `messages` that the transcript does not hold yet; how many that were.
 
-        They are the messages of the session after seq `after`, in order. Nothing to say makes no file.
+        They are the messages of the session after seq `after`, in order. Nothing to say makes no file. Nothing is written if
+        they are not `still` what the session has: that is asked while nobody else can write or remove the file.
         """
         if any((one.address, one.session_number) != (session.address, session.number) for one in messages):
             raise InvalidInput(f"a message is not of session {session.id!r:.80}; write each session's messages to its own file")
@@ -56,7 +67,7 @@ class Transcripts:
 
         def decide(held: bytes) -> Extension | None:
             nonlocal added
-            growth = grown(held, session, messages, after=after)
+            growth = grown(held, session, messages, after=after) if still() else None
             if growth is None:
                 return None
             added = growth.added
@@ -114,41 +125,54 @@ def transcript_handler(store: Store, transcripts: Transcripts, *, messages_min: 
     """Bring a session's transcript up to date. All of it happens outside transactions, and twice is once."""
 
     def handle(job: Job) -> None:
-        address = Address(job.payload["agent"], job.payload["channel"])
-        number: int = job.payload["session_number"]
-
-        def find() -> Session | None:
-            return store.read(job.owner, lambda view: view.find_session(address, number))
-
-        def page(after: int) -> list[Message]:
-            query = MessageQuery(address, MESSAGES_PER_PAGE, number, after=Cursor(number, after))
-            return store.read(job.owner, lambda view: view.list_messages(query))
-
-        session = find()
-        if session is None:
-            return
-        if session.deleted_at is not None:
-            transcripts.remove(place_of(job.owner, session))
-            return
-        if job.payload.get("anew"):
-            transcripts.remove(place_of(job.owner, session))
-        held = transcripts.last_seq(job.owner, session)
-        if held is None and session.messages <= messages_min and not job.payload.get("always"):
-            return
-        up_to = held or 0
-        while messages := page(up_to):
-            transcripts.append(job.owner, session, messages, after=up_to)
-            up_to = messages[-1].seq
-        # Deleted while we were writing: what we wrote must not outlive it.
-        after = find()
-        if after is None or after.deleted_at is not None:
-            transcripts.remove(place_of(job.owner, session))
-        if held is None:
-            # A file more: older ones make room.
-            transcripts.archive(job.owner, before=session.last_at - KEPT_FOR, keep=FILES_MAX)
-            transcripts.prune(job.owner, keep=ARCHIVED_MAX)
+        for _ in range(TRIES_MAX):
+            if _brought_up(store, transcripts, job, messages_min):
+                return
+        raise Unavailable(f"something was forgotten {TRIES_MAX} times while a transcript was written; it is tried again")
 
     return handle
+
+
+def _brought_up(store: Store, transcripts: Transcripts, job: Job, messages_min: int) -> bool:
+    """False if something was forgotten meanwhile, so that what was read is not to be written any more."""
+    address = Address(job.payload["agent"], job.payload["channel"])
+    number: int = job.payload["session_number"]
+
+    def look(view: View) -> tuple[int, Session | None]:
+        return erasures(view), view.find_session(address, number)
+
+    def page(after: int) -> list[Message]:
+        query = MessageQuery(address, MESSAGES_PER_PAGE, number, after=Cursor(number, after))
+        return store.read(job.owner, lambda view: view.list_messages(query))
+
+    count, session = store.read(job.owner, look)
+    if session is None:
+        return True
+    place = place_of(job.owner, session)
+    if session.deleted_at is not None:
+        transcripts.remove(place)
+        return True
+
+    def still() -> bool:
+        now, held = store.read(job.owner, look)
+        return now == count and held is not None and held.id == session.id and held.deleted_at is None
+
+    if job.payload.get("anew"):
+        transcripts.remove(place)
+    held = transcripts.last_seq(job.owner, session)
+    if held is None and session.messages <= messages_min and not job.payload.get("always"):
+        return True
+    up_to = held or 0
+    while messages := page(up_to):
+        transcripts.append(job.owner, session, messages, after=up_to, still=still)
+        up_to = messages[-1].seq
+    if not still():
+        return False
+    if held is None:
+        # A file more: older ones make room.
+        transcripts.archive(job.owner, before=session.last_at - KEPT_FOR, keep=FILES_MAX)
+        transcripts.prune(job.owner, keep=ARCHIVED_MAX)
+    return True
 
 
 def _listed(file: TranscriptFile) -> Transcript | None:

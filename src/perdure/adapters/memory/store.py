@@ -27,6 +27,8 @@ from perdure.domain.jobs import (
     Settlement,
     claimed,
     holds_lease,
+    is_due,
+    is_stranded,
     new_job,
     prolonged,
     queue_full,
@@ -270,14 +272,9 @@ class MemoryStore:
 
     def claim(self, claim: Claim) -> list[Job]:
         with self._open():
-            due = [
-                job
-                for job in self._jobs()
-                if job.due_at is not None
-                and job.due_at <= claim.now
-                and job.kind in claim.kinds
-                and claim.owner in (None, job.owner)
-            ]
+            mine = [job for job in self._jobs() if job.kind in claim.kinds and claim.owner in (None, job.owner)]
+            due = [job for job in mine if is_due(job, claim.now)]
+            due = due or [job for job in mine if is_stranded(job, claim.now)]
             due.sort(key=lambda job: (job.due_at, job.owner.space, job.owner.user, job.kind, job.key))
             taken = [claimed(job, claim) for job in due[: claim.limit]]
             for job in taken:

@@ -86,18 +86,23 @@ def app_role(cursor: Cursor[Any], schema: str) -> str | None:
     if not exempt:
         return None
     with cursor.connection.transaction():
-        cursor.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
-        cursor.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (APP_ROLE,))
-        if cursor.fetchone() is None:
-            cursor.execute(sql.SQL("CREATE ROLE {} NOLOGIN").format(sql.Identifier(APP_ROLE)))
-        names = {"role": sql.Identifier(APP_ROLE), "schema": sql.Identifier(schema)}
-        cursor.execute(sql.SQL("GRANT USAGE ON SCHEMA {schema} TO {role}").format(**names))
-        cursor.execute(
-            sql.SQL("GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {role}").format(**names)
-        )
+        cursor.execute("SELECT current_setting('transaction_read_only')")
+        # A replica has the role and what it was granted from its primary.
+        if cursor.fetchone() != ("on",):
+            _grant(cursor, schema)
         # Fails here, where it is understood, if the login role may not take on the other one.
-        cursor.execute(sql.SQL("SET LOCAL ROLE {role}").format(**names))
+        cursor.execute(sql.SQL("SET LOCAL ROLE {}").format(sql.Identifier(APP_ROLE)))
     return APP_ROLE
+
+
+def _grant(cursor: Cursor[Any], schema: str) -> None:
+    cursor.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
+    cursor.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (APP_ROLE,))
+    if cursor.fetchone() is None:
+        cursor.execute(sql.SQL("CREATE ROLE {} NOLOGIN").format(sql.Identifier(APP_ROLE)))
+    names = {"role": sql.Identifier(APP_ROLE), "schema": sql.Identifier(schema)}
+    cursor.execute(sql.SQL("GRANT USAGE ON SCHEMA {schema} TO {role}").format(**names))
+    cursor.execute(sql.SQL("GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {role}").format(**names))
 
 
 def catalog(cursor: Cursor[Any], schema: str) -> set[tuple[str, str, str]]:

@@ -248,7 +248,9 @@ class PostgresStore:
 
     def claim(self, claim: Claim) -> list[Job]:
         def work(cursor: Cursor[Any]) -> list[Job]:
-            found = cursor.execute(SQL["due_jobs"], rows.claim_values(claim, list(claim.kinds))).fetchall()
+            kinds = list(claim.kinds)
+            found = cursor.execute(SQL["due_jobs"], rows.claim_values(claim, kinds)).fetchall()
+            found = found or cursor.execute(SQL["stranded_jobs"], rows.stranded_values(claim, kinds)).fetchall()
             jobs = [claimed(rows.to_job(row), claim) for row in found]
             if jobs:
                 cursor.executemany(SQL["put_job"], [rows.job_row(job) for job in jobs])

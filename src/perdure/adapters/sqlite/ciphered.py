@@ -20,6 +20,7 @@ from perdure.domain.errors import InvalidInput, Unsupported
 
 PLAIN = b"SQLite format 3\0"
 SALT_BYTES = 16
+PAGE_BYTES = 4096
 # SQLCipher 4's own choice: https://www.zetetic.net/sqlcipher/sqlcipher-api/#kdf_iter
 ROUNDS = 256_000
 KEY_BYTES_MAX = 1_000
@@ -98,7 +99,8 @@ def refuse_mismatch(path: str, *, with_key: bool) -> None:
             f"the store at {path} is not encrypted; open it without `encryption_key`, or encrypt it: `perdure backup` it, then "
             "`perdure restore` into a new file with the key"
         )
-    if not with_key and len(head) == SALT_BYTES and head != PLAIN:
+    # Encrypted files consist of whole pages; what does not is no database at all, and opening it will say so.
+    if not with_key and len(head) == SALT_BYTES and head != PLAIN and Path(path).stat().st_size % PAGE_BYTES == 0:
         raise InvalidInput(
             f"the file at {path} is encrypted, or no SQLite database; if it is a perdure store, set `encryption_key` "
             "(PERDURE_ENCRYPTION_KEY) to the key it was made with"

@@ -109,13 +109,11 @@ class SqliteStore:
     def _commit(self, batch: Sequence[Ticket]) -> None:
         """Run the batch in one transaction and note every outcome; raises only what must reach the leader's own thread."""
         try:
-            with self._connections.writer(self._busy_s) as connection:
-                try:
-                    self._commit_on(connection, batch)
-                except BaseException as error:
-                    if not isinstance(error, apsw.Error) or isinstance(error, DISTRUSTED):
-                        self._connections.drop_writer()
-                    raise
+            try:
+                self._commit_once(batch)
+            except apsw.ReadOnlyError:
+                # Connections that were opened while the disk was in trouble can only read. Nothing was written: once more.
+                self._commit_once(batch)
         except (apsw.Error, PerdureError) as error:
             for ticket in batch:
                 if ticket.error is None:
@@ -124,6 +122,15 @@ class SqliteStore:
             for ticket in batch[1:]:
                 ticket.error = Unavailable("the write was interrupted together with another one; try again")
             raise
+
+    def _commit_once(self, batch: Sequence[Ticket]) -> None:
+        with self._connections.writer(self._busy_s) as connection:
+            try:
+                self._commit_on(connection, batch)
+            except BaseException as error:
+                if not isinstance(error, apsw.Error) or isinstance(error, DISTRUSTED):
+                    self._connections.drop_writer()
+                raise
 
     def _commit_on(self, connection: apsw.Connection, batch: Sequence[Ticket]) -> None:
         """One transaction for all. Savepoints would cost each ticket two statements, so a ticket that fails after having
@@ -164,8 +171,10 @@ class SqliteStore:
 
     def claim(self, claim: Claim) -> list[Job]:
         def due(connection: apsw.Connection) -> list[Job]:
-            found = connection.execute(SQL["due_jobs"], rows.claim_values(claim, rows.dump(claim.kinds)))
-            return [rows.to_job(row) for row in found.fetchall()]
+            kinds = rows.dump(claim.kinds)
+            found = connection.execute(SQL["due_jobs"], rows.claim_values(claim, kinds)).fetchall()
+            found = found or connection.execute(SQL["stranded_jobs"], rows.stranded_values(claim, kinds)).fetchall()
+            return [rows.to_job(row) for row in found]
 
         def take(connection: apsw.Connection) -> list[Job]:
             jobs = [claimed(job, claim) for job in due(connection)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -11,7 +12,6 @@ from perdure.domain.lessons import Lesson
 from perdure.domain.memories import TRUST_OF_ROLE, Statement, Trust, least
 from perdure.domain.messages import Message
 from perdure.domain.recall import Recall
-from perdure.domain.text import compact_json
 from perdure.domain.things import Todo
 from perdure.engine.relevant import ROLES
 from perdure.interfaces.mcp.offers import fence
@@ -24,7 +24,7 @@ _PLAIN = re.compile(r"[\w.:@/|+=~-]+")
 
 def _id(text: str) -> str:
     """An id as it is, or in quotes where it could end the label it stands in."""
-    return text if _PLAIN.fullmatch(text) else compact_json(text)
+    return text if _PLAIN.fullmatch(text) else json.dumps(text)
 
 
 def _name(text: str) -> str:

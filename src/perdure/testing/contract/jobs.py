@@ -81,6 +81,19 @@ class JobContract:
         assert not store.write(ANA, lambda tx: tx.extend(first, NOW + timedelta(days=1)))
         assert store.write(ANA, lambda tx: tx.extend(second, NOW + timedelta(days=1)))
 
+    def test_a_job_that_a_clock_left_years_ahead_is_found_when_the_clock_is_put_right(self, store: Store) -> None:
+        ahead = NOW + timedelta(days=4_000)
+        store.write(ANA, lambda tx: tx.enqueue(a_job("left", due_at=ahead), now=ahead, queue_max=10))
+        enqueue(store, a_job("planned", due_at=NOW + timedelta(days=30)))
+        enqueue(store, a_job("due", due_at=NOW))
+        assert [job.key for job in claim(store, limit=10)] == ["due"], "what is due comes first"
+        assert [job.key for job in claim(store, limit=10)] == ["left"], "what was planned at this time is not early"
+        assert claim(store, limit=10, now=NOW + timedelta(seconds=1)) == [], "and it is leased like any other"
+
+    def test_a_clock_that_is_set_back_by_minutes_makes_no_job_early(self, store: Store) -> None:
+        enqueue(store, a_job(due_at=NOW + timedelta(minutes=30)))
+        assert claim(store, now=NOW - timedelta(minutes=20)) == []
+
     def test_a_failed_job_waits_then_is_parked_with_its_error(self, store: Store) -> None:
         enqueue(store, a_job())
         [job] = claim(store)

@@ -43,6 +43,14 @@ WHERE due_at_us <= %s AND kind = ANY(%s)
 ORDER BY due_at_us, space, user_id, kind, key LIMIT %s
 FOR UPDATE SKIP LOCKED;
 
+-- name: stranded_jobs
+SELECT * FROM jobs
+WHERE updated_at_us > %s AND kind = ANY(%s)
+  AND (%s::text IS NULL OR (space = %s AND user_id = %s))
+  AND due_at_us > %s
+ORDER BY due_at_us, space, user_id, kind, key LIMIT %s
+FOR UPDATE SKIP LOCKED;
+
 -- name: count_jobs
 -- A job of the year 1970 was made by a migration or a restore, which know no time: it is due at once, and never late.
 SELECT state, count(*), min(nullif(due_at_us, 0)), sum(CASE WHEN attempts > 0 THEN 1 ELSE 0 END) FROM jobs GROUP BY state;

@@ -36,6 +36,12 @@ WHERE due_at_us <= ?1 AND kind IN (SELECT value FROM json_each(?2))
   AND (?3 IS NULL OR (space = ?4 AND user_id = ?5))
 ORDER BY due_at_us, space, user_id, kind, key LIMIT ?6;
 
+-- name: stranded_jobs
+SELECT * FROM jobs
+WHERE due_at_us > ?6 AND updated_at_us > ?1 AND kind IN (SELECT value FROM json_each(?2))
+  AND (?3 IS NULL OR (space = ?4 AND user_id = ?5))
+ORDER BY due_at_us, space, user_id, kind, key LIMIT ?7;
+
 -- name: count_jobs
 -- A job of the year 1970 was made by a migration or a restore, which know no time: it is due at once, and never late.
 SELECT state, count(*), min(nullif(due_at_us, 0)), sum(CASE WHEN attempts > 0 THEN 1 ELSE 0 END) FROM jobs GROUP BY state;
