@@ -23,6 +23,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PATCHES = Path(__file__).parent / "defects"
 SEED = 1
+SIMULATION = "SIM"
+"""Caught by the simulation of the whole system, not by one of the promises."""
 ROUND_S = 400
 
 
@@ -66,7 +68,7 @@ def broken_copy(defect: Defect, folder: Path) -> Path:
 
 
 def tried(defect: Defect) -> Trial:
-    """Run the promise's quick round against the broken build."""
+    """Run what should catch it against the broken build."""
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="defect-") as name:
         folder = Path(name)
@@ -74,21 +76,38 @@ def tried(defect: Defect) -> Trial:
             source = broken_copy(defect, folder)
         except subprocess.CalledProcessError:
             return Trial(defect.name, defect.breaks, defect.caught_by, "the patch does not fit", 0.0)
-        command = [sys.executable, "-m", "proof", "run", defect.caught_by, "--quick", "--seed", str(SEED)]
-        ended = subprocess.run(
-            [*command, "--report", str(folder), "--json"],
-            cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": str(source)},
-            capture_output=True,
-            text=True,
-            timeout=ROUND_S,
-            check=False,
-        )
-        path = folder / "report.json"
-        told = json.loads(path.read_text())["outcomes"][0] if path.exists() else {"verdict": "failed", "error": ended.stderr}
-    shown = (told.get("wrongs") or [{"what": told.get("error", "")}])[0]["what"][:300]
-    result = "caught" if told["verdict"] == "broken" else "missed" if told["verdict"] == "kept" else told["verdict"]
-    return Trial(defect.name, defect.breaks, defect.caught_by, result, time.monotonic() - began, shown)
+        result, shown = (_simulated if defect.caught_by == SIMULATION else _promised)(defect, folder, source)
+    return Trial(defect.name, defect.breaks, defect.caught_by, result, time.monotonic() - began, shown[:300])
+
+
+def _promised(defect: Defect, folder: Path, source: Path) -> tuple[str, str]:
+    """By the quick round of a promise."""
+    command = ["run", defect.caught_by, "--quick", "--seed", str(SEED), "--report", str(folder), "--json"]
+    ended = _run(command, source)
+    path = folder / "report.json"
+    told = json.loads(path.read_text())["outcomes"][0] if path.exists() else {"verdict": "failed", "error": ended.stderr}
+    shown = (told.get("wrongs") or [{"what": told.get("error", "")}])[0]["what"]
+    return {"broken": "caught", "kept": "missed"}.get(told["verdict"], told["verdict"]), shown
+
+
+def _simulated(_: Defect, __: Path, source: Path) -> tuple[str, str]:
+    """By the simulation: the first seeds, up to the one that fails. Anything raised that is no invariant proves nothing."""
+    ended = _run(["simulate", "--start", str(SEED), "--seeds", "4", "--first"], source)
+    last = (ended.stdout.strip().splitlines() or [""])[-1]
+    caught = ended.returncode == 1 and last.startswith("seed ") and not last.endswith("nothing else is raised")
+    return ("caught" if caught else "missed" if ended.returncode == 0 else "failed"), last or ended.stderr[-300:]
+
+
+def _run(arguments: Sequence[str], source: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "proof", *arguments],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(source)},
+        capture_output=True,
+        text=True,
+        timeout=ROUND_S,
+        check=False,
+    )
 
 
 def main(names: Sequence[str], *, jobs: int, as_json: bool) -> int:

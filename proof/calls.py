@@ -1,4 +1,4 @@
-"""Calls of the public surface with arguments that mean something: what a parameter stands for is told by its name and its place.
+"""Calls of the public surface with arguments that mean something: a parameter's name and place tell what it stands for.
 
 A call that is new gets arguments by its types alone, until a rule here says better. All values are JSON, so that a call can be
 printed and repeated; a face makes of them what it needs.
@@ -185,7 +185,7 @@ class Draw:
         chance = self.chance
         known = chance.choice((self.person, *self.person.victims))
         return chance.choice(
-            ("Where do I live?", "Who is Maria?", "What did I say yesterday?", f"What about {known.name_mark}?", "my favourite food",
+            ("Where do I live?", "Who is Maria?", "What did I say yesterday?", f"What about {known.name_mark}?",  "my food",
              f"{self.person.text_mark}", "steps last week", "*", "' OR 1=1 --", "everything you know about everyone")
         )  # fmt: skip
 
@@ -242,8 +242,8 @@ RULES = (
     _rule(r"\.(style)$", lambda _: "openai"),
     _rule(r"\.if-(none-)?match$", _left),
     _rule(r"\.idempotency-key$", lambda d: d.named(("again", "once"), "once-{}")),
-    _rule(r"tool[_ /].*\.(name|tool)$|tool call\.name$", lambda d: d.chance.choice(("saveState", "loadState", "listStateKeys"))),
-    _rule(r"(call_tool|tool call|/tools/).*\.params$", lambda d: {"key": d.state_key(), "value": d.text()} if d.chance.random() < 0.5 else {}),
+    _rule(r"tool[_ /].*\.(name|tool)$|tool call\.name$", lambda d: d.chance.choice(("saveState", "loadState"))),
+    _rule(r"(call_tool|tool call|/tools/).*\.params$", lambda d: {"key": d.state_key(), "value": d.text()}),
     _rule(r"(after|accept|aftertool).*\.tool$", lambda d: d.chance.choice(("getRuns", "getKudos"))),
     _rule(r"\.(result)$", lambda d: d.result()),
     _rule(r"\.(suggested|digest|fetcher|agent|tools)$", lambda _: None),
@@ -270,7 +270,7 @@ RULES = (
     _rule(r"decisions.*\.before$", lambda d: d.id_of("decision")),
     _rule(r"(batch|append_many).*\.messages$", lambda d: [d.said() for _ in range(d.chance.randint(1, 3))]),
     _rule(r"forget.*\.messages$", lambda d: [d.message(), d.message()]),
-    _rule(r"\.(message|first|last|first_message|last_message|tool_call_id)$|append.*\.id$|message.*\.id$", lambda d: d.message()),
+    _rule(r"\.(message|first|last|first_message|last_message|tool_call_id)$|(append|message).*\.id$", lambda d: d.message()),
     _rule(r"(journal|history|changes).*\.before$|\.operation$", lambda d: d.chance.randint(1, 60)),
     _rule(r"transcript.*\.before$", lambda d: d.moment()),
     _rule(r"\.(before|after)$", lambda d: d.message()),
@@ -281,7 +281,7 @@ RULES = (
     _rule(r"\.number$", lambda d: d.chance.randint(1, 4)),
     _rule(r"\.period$", lambda d: d.chance.choice(("hour", "day", "week"))),
     _rule(r"\.source$", lambda d: d.chance.choice(("import", "team"))),
-    _rule(r"\.(start|end|since|until|as_of|known_at|due|due_at|due_before|valid_from|start_time|end_time|window_start|window_end)$", lambda d: d.moment()),
+    _rule(r"\.((window_)?(start|end)(_time)?|since|until|as_of|known_at|due(_at|_before)?|valid_from)$", lambda d: d.moment()),
     _rule(r"(append|message).*\.at$", _left),
     _rule(r"\.(tokens|metadata|tool_calls|failed|tool_call)$", _left),
     _rule(r"\.role$", lambda d: d.chance.choice(("user", "user", "assistant"))),

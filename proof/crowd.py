@@ -1,4 +1,4 @@
-"""People whose ids were chosen to be mixed up, each with marks that only their own data carries, and what they are told apart by.
+"""People whose ids were chosen to be mixed up, each with marks that only their own data carries.
 
 Texts carry one mark and names (of keys, sessions, series, people…) another. Whoever guesses a name of somebody else says its
 mark, and a refusal may repeat it; nobody is ever told the mark of another's texts, so wherever that shows up, it leaked.
@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 # By case, blanks, wildcards, separators, composition, look-alike letters; by what SQL, paths, queries and terms are made of.
 LOOKALIKES = (
     "ana", "Ana", "ana ", " ana", "ana/", "ana%", "an_", "a%", "%", "_", "ana'--", "'; DELETE FROM messages; --", "../ana",
-    "ana/../bo", "jos\u00e9", "jose\u0301", "\u0430na", "\uff41na", "ana\u200b", "ana@coach", "ana|bo", "ana:default", "default",
+    "ana/../bo", "jos\u00e9", "jose\u0301", "\u0430na", "\uff41na", "ana\u200b", "ana@coach", "ana|bo", "ana:default",
+    "default",
     "ana%2F", "ana?user=bo", "ana#", "*", "\\ana", "ANA", "ana\t", "x" * 400, "bo",
 )  # fmt: skip
 NEAREST = ("ana", "Ana", "ANA", "aNa")

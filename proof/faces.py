@@ -106,10 +106,10 @@ def _signature(function: Any) -> Iterator[Param]:
             continue
         words = str(one.annotation)
         if one.kind is inspect.Parameter.VAR_KEYWORD:
-            fields = names.get(words.removeprefix("Unpack[").removesuffix("]"))
+            fields: Any = names.get(words.removeprefix("Unpack[").removesuffix("]"))
             for field, annotation in getattr(fields, "__annotations__", {}).items():
                 words = getattr(annotation, "__forward_arg__", str(annotation))
-                yield Param(field, _schema_of(words, vars(sys.modules[fields.__module__])), False, words)  # type: ignore[union-attr]
+                yield Param(field, _schema_of(words, vars(sys.modules[str(fields.__module__)])), False, words)
         elif one.kind is not inspect.Parameter.VAR_POSITIONAL:
             yield Param(name, _schema_of(words, names), one.default is inspect.Parameter.empty, words)
 

@@ -172,9 +172,9 @@ def given_to(call: Call, plausible: Plausible, hostile: Hostile, *, sound: bool)
         elif chance.random() < 0.2:
             named[one.name] = hostile.spoilt_value(plausible.of(call, one))
         else:
-            named[one.name] = hostile.any()
-        if one.name in CALLED and callable(named[one.name]) and not isinstance(named[one.name], Failing):
-            named[one.name] = failing_function
+            value = hostile.any()
+            is_function = one.name in CALLED and callable(value) and not isinstance(value, Failing)
+            named[one.name] = failing_function if is_function else value
     if share and len(call.fields) > 1 and all(one.required for one in call.fields) is False and chance.random() < 0.3:
         # One thing wrong and the rest right reaches deeper than everything wrong.
         spoilt = chance.choice([*named]) if named else None

@@ -141,10 +141,11 @@ class Request:
     """`right`, or one that any page may send."""
 
     def __repr__(self) -> str:
+        route, shown = self.route, self.shown
         return (
-            f"{self.route.method} {self.route.path} ({self.route.need}) at the server {self.server.name!r}, Host {self.host!r}, Origin {self.origin}, "
-            f"site {self.site}, from {self.client}, showing {self.shown.how} {self.shown.key} {self.shown.permission} for "
-            f"{self.shown.users}, token {self.token}, type {self.content_type}"
+            f"{route.method} {route.path} ({route.need}) at the server {self.server.name!r}, Host {self.host!r}, "
+            f"Origin {self.origin}, site {self.site}, from {self.client}, showing {shown.how} {shown.key} {shown.permission} "
+            f"for {shown.users}, token {self.token}, type {self.content_type}"
         )
 
 

@@ -48,7 +48,8 @@ class Failure:
 
     @property
     def replay(self) -> str:
-        return f"python -m proof simulate --start {self.seed} --seeds 1 --trace"
+        where = " --backend memory" if self.backend == "memory" else ""
+        return f"python -m proof simulate --start {self.seed} --calls {self.calls}{where} --trace"
 
     def __str__(self) -> str:
         lines = "\n".join(f"    {line}" for line in self.trace[-SHOWN:])
@@ -76,10 +77,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--first", action="store_true", help="stop at the first seed that fails, and do not look for fewer calls"
     )
     parser.add_argument("--trace", action="store_true", help="print what the first seed does, call by call")
+    parser.add_argument("--backend", default="sqlite", choices=["sqlite", "memory"], help="on which store, with --trace")
     given = parser.parse_args(argv)
     start = random.SystemRandom().randrange(10**9) if given.start is None else given.start
     if given.trace:
-        ran = run(start, calls=given.calls)
+        ran = run(start, given.backend, calls=given.calls)
         print("\n".join(ran.trace))
         print(f"trace {ran.hash}; {dict(ran.counts)}; {ran.violated or 'nothing is wrong'}")
         return 0 if ran.violated is None else 1

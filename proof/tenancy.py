@@ -37,7 +37,8 @@ NEW_SHARE = 0.25
 """How often the operation that was used least is next."""
 SELDOM = re.compile(
     r"(reindex|export|import_?|curate|extract|audit|overview|doctor|forget|clear|remove|prune|delete|purge|verify|process"
-    r"|to_(arrow|pandas|polars)|run|.*/v1/(reindex|purge|doctor|process|verify)|DELETE .*)(\W.*)?|.*\.(clear|remove|export|delete)"
+    r"|to_(arrow|pandas|polars)|run|.*/v1/(reindex|purge|doctor|process|verify)|DELETE .*)(\W.*)?"
+    r"|.*\.(clear|remove|export|delete)"
 )
 """Slow, or the end of what there is to attack."""
 HEALTH = ("GET /readyz", "GET /metrics", "GET /healthz")

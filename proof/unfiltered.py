@@ -85,7 +85,8 @@ def _change_all(round: Round, store: PostgresStore, own: Owner, table: str, colu
         "UPDATE": f"UPDATE {table} SET {columns[-1]} = {columns[-1]}",
         "DELETE": f"DELETE FROM {table}",
     }
-    mine = store._transact(READ, own, lambda cursor: cursor.execute(f"SELECT count(*) FROM {table} WHERE space = %s AND user_id = %s", (own.space, own.user)).fetchall()[0][0])  # fmt: skip
+    count = f"SELECT count(*) FROM {table} WHERE space = %s AND user_id = %s"
+    [(mine,)] = store._transact(READ, own, lambda cursor: cursor.execute(count, (own.space, own.user)).fetchall())
     for kind, statement in statements.items():
         touched = []
 

@@ -20,7 +20,7 @@ from proof.tenancy import Attack, Tried, World, changed, repeat, settle_in
 from proof.unfiltered import ask_for_everything, without_conditions
 
 LOGINS = ("superuser", "service", "owner")
-"""The set-ups of `docs/how-to/postgresql.md`: a superuser, for whom perdure takes another role; one that owns nothing; the owner."""
+"""The set-ups of `docs/how-to/postgresql.md`: for a superuser perdure takes on another role; a service owns nothing."""
 SLOW_TO_LOAD = frozenset({"series.to_arrow", "series.to_pandas", "series.to_polars"})
 """What `series.rows` answers, in the terms of large libraries."""
 
@@ -104,7 +104,10 @@ def _as_role(settings: perdure.Settings, login: str) -> perdure.Settings:
         perdure.open(settings=settings).close()
     name = f"perdure_proof_{login}"
     role, schema = sql.Identifier(name), sql.Identifier(settings.postgres_schema)
-    grants = "GRANT USAGE ON SCHEMA {schema} TO {role}; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {role}"
+    grants = (
+        "GRANT USAGE ON SCHEMA {schema} TO {role}; "
+        "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {role}"
+    )
     with psycopg.connect(settings.url, autocommit=True) as connection:
         if connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (name,)).fetchone() is None:
             connection.execute(sql.SQL("CREATE ROLE {} LOGIN").format(role))
@@ -133,8 +136,8 @@ def _exercised(round: Round, backend: str, tried: Tried) -> None:
 PROMISE = Promise(
     id="P8",
     says="nobody sees, changes or infers what is another's",
-    tried_by="random calls of everything there is, by look-alike and hostile users, through Python, CLI, HTTP and MCP on SQLite and "
-    "PostgreSQL; half of them on PostgreSQL with the conditions taken out of our statements; answers compared with those on a "
+    tried_by="random calls of everything there is, by look-alike and hostile users, through Python, CLI, HTTP and MCP on SQLite "
+    "and PostgreSQL; half of them on PostgreSQL with the conditions taken out of our statements; answers compared with those on a "
     "store that nobody else uses",
     run=run,
     evidence=(

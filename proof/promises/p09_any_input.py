@@ -16,6 +16,7 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from perdure.testing import StoppedClock
 from proof import http_probes, mcp_probes, parsers, surface
 from proof.fuzzing import Tally, given_to, judged, run_awaited, shown, told_of, watchdog
 from proof.harness import Case, Promise, Round
-from proof.hostile import Hostile
+from proof.hostile import Agreeing, Hostile, nested
 from proof.surface import Call, Plausible, World
 
 CASE_S = 400.0
@@ -36,8 +37,25 @@ CASE_BYTES_MAX = 3 * 2**30
 SOUND_TRIES = 12
 FACES = ("memory", "parsers", "parsers", "memory", "parsers", "sqlite", "parsers", "memory", "aio", "parsers")
 """What is fuzzed in turn: the store in memory and the parsers give the volume."""
-INPUTS = {"memory": (700, 3_000), "parsers": (1_200, 8_500), "sqlite": (300, 1_500), "aio": (300, 1_500)}
+INPUTS = {"memory": (500, 3_000), "parsers": (1_200, 8_500), "sqlite": (300, 1_500), "aio": (300, 1_500)}
 """Inputs of one case of a face, in a quick and in a full round."""
+CORE: tuple[Any, ...] = (
+    10**5_000, "\ud800", object(), nested(900), datetime.max.replace(tzinfo=UTC), Agreeing("\ud800"), float("nan"), b"", "x" * 5_000,
+)  # fmt: skip
+CORE_TEXTS = (
+    "",
+    "\0",
+    "\ud800",
+    "[" * 100_000,
+    '{"a":' * 20_000,
+    "9" * 5_000,
+    '"\\ud800"',
+    "NaN",
+    "null",
+    "[]",
+    '{"a": 1e999}',
+    "x" * 5_000,
+)
 FIRST = (0, FACES.index("sqlite"), FACES.index("aio"))
 """Cases that begin with every call as it wants to be called."""
 NEVER_ANSWERS: frozenset[str] = frozenset()
@@ -182,6 +200,8 @@ def _fuzz_calls(round: Round, tally: Tally, case: Case, face: str, folder: Path)
             calls = [call for call in calls if not call.name.startswith("to_")]
         if case.number in FIRST:
             _sound_pass(round, tally, calls, plausible, loop)
+        if not case.number:
+            _core_pass(round, tally, calls, plausible, loop)
         weights = [call.weight for call in calls]
         for _ in range(_inputs(round, face)):
             call = case.chance.choices(calls, weights)[0]
@@ -208,8 +228,25 @@ def _sound_pass(round: Round, tally: Tally, calls: list[Call], plausible: Plausi
             _try(round, tally, call, plausible, loop, sound=False)
 
 
+def _core_pass(round: Round, tally: Tally, calls: list[Call], plausible: Plausible, loop: Any) -> None:
+    """Each argument of each call hostile in the plainest ways, while the others are as they should be."""
+    for call in calls:
+        for one in call.fields if call.weight == 10 and not call.ends else ():
+            for value in CORE:
+                args, named = given_to(call, plausible, plausible.hostile, sound=True)
+                named.update(zip((field.name for field in call.fields), args, strict=False))
+                named[one.name] = value
+                _attempt(round, tally, call, plausible, loop, [], named)
+
+
 def _try(round: Round, tally: Tally, call: Call, plausible: Plausible, loop: Any, *, sound: bool) -> str:
     args, named = given_to(call, plausible, plausible.hostile, sound=sound)
+    return _attempt(round, tally, call, plausible, loop, args, named)
+
+
+def _attempt(
+    round: Round, tally: Tally, call: Call, plausible: Plausible, loop: Any, args: list[Any], named: dict[str, Any]
+) -> str:
     world = plausible.world
 
     def attempt() -> Any:
@@ -227,6 +264,17 @@ def _fuzz_parsers(round: Round, tally: Tally, chance: random.Random, folder: Pat
     hostile = Hostile(chance)
     with _world("memory", folder, rich=True) as (world, engine, _):
         found = parsers.parsers(folder, world.memory)
+        for parser in found:
+            for text in () if parser.trusted else CORE_TEXTS:
+                value = text if isinstance(parser.samples[0], str) else text.encode(errors="surrogatepass")
+                judged(
+                    round,
+                    tally,
+                    parser.name,
+                    lambda parser=parser, value=value: parser.read(value),
+                    told=lambda value=value: shown(value),
+                    own=parser.own,
+                )
         weights = [one.weight for one in found]
         for number in range(_inputs(round, "parsers")):
             parser = found[number] if number < len(found) else chance.choices(found, weights)[0]

@@ -30,7 +30,7 @@ QUEUE_MAX = 40
 FOLLOWING_MAX = 5
 """A job that was let in may cause others, of so many kinds at most; none is let in meanwhile."""
 FLOOD_S = 300.0
-RATE = 40
+RATE = 10
 BODY_BYTES = 64 * 1024
 
 
@@ -115,6 +115,7 @@ def _http_flood(round: Round, server: Served) -> None:
     grown = server.memory_bytes() - began
     pushed = [wait for status, wait in answers if status == 429]
     round.met("pushed back over HTTP", len(pushed))
+    round.check(bool(pushed), "flood", f"none of {len(answers)} requests was pushed back, of {RATE} a second that are allowed")
     odd = sorted({status for status, _ in answers} - {200, 429})
     round.check(not odd, "flood", f"the flood was also answered with {odd}")
     round.check(
@@ -202,6 +203,7 @@ def _flood(round: Round) -> None:
     refused, acknowledged = told["refused"], told["acknowledged"]
     round.count("flooded writes", writes)
     round.met("pushed back", len(refused))
+    round.check(bool(refused), "flood", f"none of {writes} writes was pushed back, though {QUEUE_MAX} jobs may wait")
     round.met("acknowledged in the flood", len(acknowledged))
     for kind, retriable, said in refused:
         if not retriable or (kind and ("queue_jobs_max" not in said or kind != "LimitExceeded")):

@@ -47,7 +47,7 @@ def run(round: Round) -> None:
         _starts_only_with_a_key(round, server)
     with ExitStack() as stack:
         running = [Running(round, server, stack) for server in SERVERS]
-        for case in round.cases(quick=1_200, full=20_000, name="requests"):
+        for case in round.cases(quick=800, full=20_000, name="requests"):
             running[case.number % len(running)].try_one(drawn(case.chance, running[case.number % len(running)].server))
     if round.only_case is None:
         _the_process_itself(round)
@@ -287,7 +287,8 @@ def _origins(request: Request) -> list[Header]:
     bare = host if host.endswith("]") else host.rpartition(":")[0] or host
     origins = {
         "own": f"http://{host}", "own by https": f"https://{host}", "this machine": "http://localhost:3000",
-        "elsewhere": "http://evil.example", "null": "null", "own with another port": f"http://{bare}:9999", "unreadable": "http://[x",
+        "elsewhere": "http://evil.example", "null": "null", "own with another port": f"http://{bare}:9999",
+        "unreadable": "http://[x",
     }  # fmt: skip
     found = [("origin", origins[request.origin])] if request.origin in origins else []
     if request.site != "absent":
@@ -327,7 +328,8 @@ _RAW = {
     "GET /v1/users HTTP/1.1\r\n\r\n": 400,
     "GET /v1/users HTTP/1.0\r\n\r\n": 400,
     "GET /v1/users HTTP/1.1\r\nHost: localhost:PORT\r\nX-Forwarded-For: 203.0.113.9\r\n\r\n": 401,
-    "POST /u/ana/state HTTP/1.1\r\nHost: localhost:PORT\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 7\r\n\r\nkey=a&b": 403,
+    "POST /u/ana/state HTTP/1.1\r\nHost: localhost:PORT\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+    "Content-Length: 7\r\n\r\nkey=a&b": 403,
     "DELETE /v1/users/ana HTTP/1.1\r\nHost: localhost:PORT\r\nOrigin: http://evil.example\r\n\r\n": 403,
     "GET /u/ana HTTP/1.1\r\nHost: attacker.localhost\r\n\r\n": 421,
 }  # fmt: skip
@@ -375,8 +377,8 @@ def _own_address() -> str:
 PROMISE = Promise(
     id="P18",
     says="the faces are closed by default",
-    tried_by="requests drawn from Host × Origin × site × address × key (none, wrong, revoked, ended, right; header, cookie, address) × "
-    "permission × bound users × token × type × route on six servers, against an oracle written from the documentation; the "
+    tried_by="requests drawn from Host × Origin × site × address × key (none, wrong, revoked, ended, right; header, cookie, address) "
+    "× permission × bound users × token × type × route on six servers, against an oracle written from the documentation; the "
     "process itself over a socket, and started where others reach it",
     run=run,
     evidence=(

@@ -83,7 +83,7 @@ def test_what_an_extractor_found_in_forgotten_messages_is_not_learned(
     backend: Any, clock: StoppedClock, tmp_path: Path
 ) -> None:
     extractor = WaitingExtractor()
-    with backend.open(clock=clock, extractor=extractor) as engine:
+    with perdure.open(settings=backend.settings, clock=clock, extractor=extractor) as engine:
         talk(engine)
         worker = threading.Thread(target=engine.process, args=(WAIT_S,))
         worker.start()
@@ -103,7 +103,8 @@ def test_lessons_that_forgotten_messages_taught_leave_the_book(backend: Any, clo
     with backend.open(clock=clock, profile="complete", files_dir=str(files)) as engine:
         ana = engine.memory("ana")
         ana.append("user", f"From now on always greet me with {SECRET}", id="m0")
-        ana.append("user", "Thank you", id="m1")
+        for number in range(1, 6):
+            ana.append("user", f"Thank you {number}", id=f"m{number}")
         book = files / "default" / "ana" / "memory.md"
         drain(engine, clock)
         book.write_text(f"{book.read_text()}- Give distances in kilometres\n")

@@ -73,7 +73,9 @@ def draft(message: NewMessage, by: Drafting) -> Draft:
         raise InvalidInput(f"a message is a `{type(message).__name__}`; pass `perdure.NewMessage(role, content)` values")
     if not isinstance(message.failed, bool):
         raise InvalidInput(f"`failed` = {brief(message.failed)} must be True or False")
-    if not isinstance(message.role, str) or message.role not in ROLES:
+    if type(message.role) is not str:
+        utf8_size(message.role, "`role`")  # which refuses text that is equal to what it pleases
+    if message.role not in ROLES:
         raise InvalidInput(f"`role` = {brief(message.role, 60)} is unknown; use one of {', '.join(ROLES)}")
     size = utf8_size(message.content, "`content`")
     tool_calls = _check_tool_calls(message)

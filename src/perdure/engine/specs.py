@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any
@@ -49,7 +48,7 @@ def checked(spec: SeriesSpec) -> SeriesSpec:
     zone_named(spec.zone)
     for name in ("settles_after_s", "fresh_for_s"):
         value = getattr(spec, name)
-        if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value) or value < 0:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
             raise InvalidInput(f"`{name}` = {brief(value)} must be a number of seconds from 0 on")
     if spec.fresh_for_s > ENDLESS_S:
         spec = replace(spec, fresh_for_s=ENDLESS_S)

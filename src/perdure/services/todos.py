@@ -181,6 +181,7 @@ def _seen(view: View, agent: str, proposal: TodoProposal) -> Todo | None:
 
 
 def check_todo(proposal: TodoProposal) -> None:
+    utf8_size(proposal.kind, "`kind`")
     if proposal.kind not in TODO_KINDS:
         raise InvalidInput(f"`kind` = {brief(proposal.kind)} is unknown; use one of {', '.join(TODO_KINDS)}")
     utf8_size(proposal.content, "`content`")

@@ -41,6 +41,10 @@ MEANING: dict[type[Exception], tuple[type[PerdureError], str]] = {
     errors.DiskFull: (Unavailable, "the database's disk is full; free some space, then try again"),
     errors.TooManyConnections: (Unavailable, "PostgreSQL has no connection left; lower `postgres_pool_max` or raise its limit"),
     errors.QueryCanceled: (Unavailable, "PostgreSQL cancelled the statement; try again"),
+    errors.IdleInTransactionSessionTimeout: (
+        Unavailable,
+        "PostgreSQL ended a transaction that said nothing for too long; try again",
+    ),
     errors.SerializationFailure: (Unavailable, "another transaction came first, again and again; try again"),
     errors.DeadlockDetected: (Unavailable, "two transactions waited for each other, again and again; try again"),
     errors.LockNotAvailable: (Unavailable, "the row is locked by another transaction; try again"),

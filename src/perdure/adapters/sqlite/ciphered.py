@@ -100,7 +100,8 @@ def refuse_mismatch(path: str, *, with_key: bool) -> None:
             "`perdure restore` into a new file with the key"
         )
     # Encrypted files consist of whole pages; what does not is no database at all, and opening it will say so.
-    if not with_key and len(head) == SALT_BYTES and head != PLAIN and Path(path).stat().st_size % PAGE_BYTES == 0:
+    # A head of zeros was never written: the set-up of a plain store was cut short, and SQLite takes it back.
+    if not with_key and len(head) == SALT_BYTES and any(head) and head != PLAIN and Path(path).stat().st_size % PAGE_BYTES == 0:
         raise InvalidInput(
             f"the file at {path} is encrypted, or no SQLite database; if it is a perdure store, set `encryption_key` "
             "(PERDURE_ENCRYPTION_KEY) to the key it was made with"
@@ -113,11 +114,18 @@ def _derived(passphrase: str, salt: bytes) -> bytes:
 
 
 def _head(path: str) -> bytes:
+    """Read by SQLite's own file layer: closing the file in any other way drops every lock that this process has on it.
+
+    https://www.sqlite.org/howtocorrupt.html#_posix_advisory_locks_canceled_by_a_separate_thread_doing_close_
+    """
     try:
-        with Path(path).open("rb") as file:
-            return file.read(SALT_BYTES)
-    except OSError:
+        file = apsw.VFSFile("", str(Path(path).absolute()), [apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READONLY, 0])
+    except apsw.Error:
         return b""
+    try:
+        return file.xRead(min(SALT_BYTES, file.xFileSize()), 0)
+    finally:
+        file.xClose()
 
 
 class CipherConnection:
