@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import socket
 import threading
@@ -13,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from perdure.domain.accesses import Access, Asker
 from perdure.domain.errors import InvalidInput
 from perdure.domain.limits import Limits
 from perdure.domain.portable import ExportReport, ImportReport
@@ -27,11 +29,12 @@ from perdure.handles.chatting import Chat
 from perdure.handles.conversation import ConversationServices
 from perdure.handles.knowledge import KnowledgeServices
 from perdure.handles.lessons import LessonServices
-from perdure.handles.memory import Memory, MemoryServices
+from perdure.handles.memory import Memory, MemoryServices, bound
 from perdure.handles.oversight import OversightServices
 from perdure.handles.portable import Importation, PortableServices, Source, import_all
 from perdure.handles.recall import RecallServices
 from perdure.handles.series import SeriesServices
+from perdure.handles.watching import space_scope, told, watched
 from perdure.parts import (
     Models,
     agent_files,
@@ -50,6 +53,7 @@ from perdure.ports.contexts import ContextStore
 from perdure.ports.index import INDEX_JOB
 from perdure.ports.store import Progress, Store
 from perdure.ports.summarise import Summariser
+from perdure.services.accessing import AccessLog, noting
 from perdure.services.agents import Agents
 from perdure.services.aggregates import Aggregates
 from perdure.services.api_keys import ApiKeys
@@ -78,6 +82,7 @@ from perdure.services.keeping import Keeper
 from perdure.services.knowing import Knowing
 from perdure.services.knowledge import Knowledge
 from perdure.services.lessons import Lessons
+from perdure.services.logged_contexts import LoggedContexts
 from perdure.services.mirrors import Mirrors
 from perdure.services.once import Once
 from perdure.services.overseeing import Overseer
@@ -100,13 +105,12 @@ from perdure.services.undoing import Undoing
 from perdure.services.vault_reading import VaultImporting
 from perdure.services.vaults import VaultExporting
 from perdure.services.verify import verify
-from perdure.services.work import TIDY, Handler, Worker, tidy_handler, tidy_job
+from perdure.services.work import TIDY, Background, Handler, Worker, tidy_handler, tidy_job
 from perdure.settings import Settings, load
 
 if TYPE_CHECKING:
     from typing import Self, Unpack
 
-BACKGROUND_STOP_S = 10.0
 BACKGROUND_REST = 1.0
 """Python runs one thread at a time. Half of it at most goes to the jobs, the rest stays with those who wait for an answer."""
 
@@ -180,7 +184,7 @@ class Engine:
         models: Models | None = None,
     ) -> None:
         given: Models = {} if models is None else models
-        self._store = store
+        self._store = store = noting(store, settings.access_log)
         self._clock = clock
         self._settings = settings
         self._history = History(store, settings.limits)
@@ -229,6 +233,7 @@ class Engine:
             taught,
             Overviewing(store, clock, settings.zone),
             _portable(store, clock, settings, known, (taught.lessons, todos)),
+            AccessLog(store, clock, limits, settings.access_log),
         )
         self._handlers: dict[str, Handler] = {
             TIDY: tidy_handler(store, clock),
@@ -238,7 +243,7 @@ class Engine:
             CURATE: knowledge.curating.handle,
             INDEX_JOB: indexing.handle,
         }
-        self._background = _Background(replace(self.worker(), rest=BACKGROUND_REST)) if background else None
+        self._background = Background(replace(self.worker(), rest=BACKGROUND_REST)) if background else None
 
     def _overseeing(self, consultant: Consultant, state: StateService, knowing: Knowing) -> OversightServices:
         store, clock, settings, recalling = self._store, self._clock, self._settings, knowing.recalling
@@ -259,12 +264,13 @@ class Engine:
     def memory(self, user: str, *, agent: str = DEFAULT, channel: str = DEFAULT, space: str | None = None) -> Memory:
         """A handle bound to one scope: this user, talking with this agent, on this channel."""
         scope = Scope.of(user, agent=agent, channel=channel, space=self._settings.space if space is None else space)
-        return Memory(scope, self._services)
+        return bound(scope, self._services)
 
     @property
     def agents(self) -> AgentHandle:
         """The agents of the space that the settings name: the texts that make them, and the channels they answer on."""
-        return AgentHandle(self._settings.space, self._services.lessons.prompting.agents)
+        agents = AgentHandle(self._settings.space, self._services.lessons.prompting.agents)
+        return watched(agents, self._access_log, space_scope(self._settings.space))
 
     @property
     def space(self) -> str:
@@ -284,13 +290,24 @@ class Engine:
     @property
     def api_keys(self) -> ApiKeyHandle:
         """The keys that let callers in over the network, to the space that the settings name."""
-        return ApiKeyHandle(ApiKeys(self._store, self._clock, self._settings.space))
+        keys = ApiKeyHandle(ApiKeys(self._store, self._clock, self._settings.space))
+        return watched(keys, self._access_log, space_scope(self._settings.space))
 
+    @told
     def users(self, *, limit: int = 1_000) -> Sequence[str]:
         """The users of the space that the settings name, in order."""
         rows = self._settings.limits.page(limit)
         found = {owner.user for owner in self._services.recall.indexing.owners() if owner.space == self._settings.space}
         return sorted(user for user in found if not user.startswith(RESERVED))[:rows]
+
+    @told
+    def accesses(self, limit: int = 50, *, before: str | None = None) -> Sequence[Access]:
+        """Who did what that concerned the whole space, newest first; empty unless the setting `access_log` is on."""
+        return self._access_log.list_(space_scope(self._settings.space).owner, limit=limit, before=before)
+
+    @property
+    def _access_log(self) -> AccessLog:
+        return self._services.log
 
     def process(self, seconds: float = 10.0) -> ProcessReport:
         """Run the jobs that are due, until none is or the time is up."""
@@ -307,14 +324,17 @@ class Engine:
         """Check every invariant, on one consistent snapshot; nothing is changed."""
         return verify(self._store, progress)
 
+    @told
     def backup(self, path: str | os.PathLike[str], *, replace: bool = False, progress: Progress | None = None) -> BackupReport:
         """Write everything to one file, as of one moment, while writers go on."""
         return backup(self._store, Path(path), replace=replace, progress=progress)
 
+    @told
     def export(self, to: Target, *, replace: bool = False, progress: Progress | None = None) -> ExportReport:
         """Write every row of each user of the space to one file, as of one moment, and what they share; see `Memory.export`."""
         return self._services.portable.exporting.export_all(self._settings.space, to, replace=replace, progress=progress)
 
+    @told
     def import_(
         self, source: Source, *, replace: bool = False, dry_run: bool = False, progress: Progress | None = None
     ) -> ImportReport:
@@ -347,6 +367,7 @@ class Engine:
         versions = {"perdure": _version()}
         return Doctor(self._store, self._clock, self._ingest, self._history, self._handlers, versions, self._model_name)
 
+    @told
     def purge(self) -> PurgeReport:
         """Forget finished jobs, and give freed space back so that deleted data leaves the disk too."""
         before = self._store.describe().bytes
@@ -354,6 +375,7 @@ class Engine:
         self._store.purge()
         return PurgeReport(removed, before, self._store.describe().bytes)
 
+    @told
     def reindex(self, progress: Progress | None = None) -> Mapping[Owner, int]:
         """Make the search index of every user anew, while the old ones answer; how many entries each has."""
         indexing = self._services.recall.indexing
@@ -377,6 +399,15 @@ class Engine:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
+
+
+def asked_by(engine: Engine, asker: Asker) -> Engine:
+    """The same engine, with another one asking, as the access log has it."""
+    if not engine._access_log.on:
+        return engine
+    seen = copy.copy(engine)
+    seen._services = replace(engine._services, log=engine._access_log.seen_by(asker))
+    return seen
 
 
 def requests_of(engine: Engine) -> Once:
@@ -407,7 +438,8 @@ def context_store(engine: Engine, *, user: str | None = None, space: str | None 
     talk = engine._services.conversation
     chosen = engine._settings.space if space is None else space
     Scope.of("any" if user is None else user, space=chosen)  # which checks both
-    return StoredContexts(engine._store, engine._clock, talk.ingest, talk.folding, talk.sessions, chosen, user)
+    held = StoredContexts(engine._store, engine._clock, talk.ingest, talk.folding, talk.sessions, chosen, user)
+    return LoggedContexts(held, engine._access_log) if engine._access_log.on else held
 
 
 def _taught(store: Store, clock: Clock, settings: Settings) -> LessonServices:
@@ -458,23 +490,6 @@ class _Talk:
             self.transcripts = Transcripts(TranscriptFolder(root))
             minimum = settings.transcript_messages_min
             self.handlers[TRANSCRIPT] = transcript_handler(store, self.transcripts, messages_min=minimum)
-
-
-class _Background:
-    """A thread that runs jobs until it is stopped, or the process ends."""
-
-    def __init__(self, worker: Worker) -> None:
-        self._worker = worker
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=worker.run, args=(self._stop,), name="perdure-worker", daemon=True)
-        self._thread.start()
-
-    def trouble(self) -> str | None:
-        return self._worker.last_trouble if self._thread.is_alive() else "its thread has ended"
-
-    def stop(self) -> None:
-        self._stop.set()
-        self._thread.join(BACKGROUND_STOP_S)
 
 
 def _version() -> str:

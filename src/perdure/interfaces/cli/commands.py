@@ -20,6 +20,8 @@ from typer.core import TyperGroup
 
 import perdure
 from perdure import settings as settings_module
+from perdure.app import asked_by
+from perdure.domain.accesses import COMMAND_LINE
 from perdure.domain.errors import InvalidInput, PerdureError
 from perdure.interfaces.cli import (
     agent,
@@ -159,7 +161,7 @@ class Session:
     @contextmanager
     def engine(self, *, background: bool = False) -> Iterator[perdure.Engine]:
         with perdure.open(self.url, background=background) as engine:
-            yield engine
+            yield asked_by(engine, COMMAND_LINE)
 
     def bound(self, engine: perdure.Engine) -> perdure.Memory:
         """The handle that the options name."""
