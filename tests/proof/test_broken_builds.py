@@ -10,8 +10,9 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT))
-from proof import breaking  # noqa: E402
 from proof.catalogue import all_promises  # noqa: E402
+
+from proof import breaking  # noqa: E402
 
 
 @pytest.mark.parametrize("name", breaking.known())

@@ -61,10 +61,10 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "echoes": ("hash",),
     "decisions": ("id",),
     "usage": ("purpose", "outcome"),
-    "accesses": ("id", "actor", "call"),
+    "accesses": ("id", "call"),
 }
 """Ids: of one character at least, and bounded."""
-LONG_NAMES = {"jobs": "key", "operations": "key", "records": "key", "record_terms": "key"}
+LONG_NAMES = {"jobs": "key", "operations": "key", "records": "key", "record_terms": "key", "accesses": "actor"}
 AT_ADDRESS = frozenset((SWEEP, CURATE))
 IN_SESSION = frozenset((TALLY, EXTRACT, TRANSCRIPT, *POLICIES))
 """Jobs of ours, by what their payloads name."""

@@ -45,6 +45,7 @@ from perdure.interfaces.cli import (
     tool,
     transcript,
 )
+from perdure.interfaces.cli.accesses import accesses
 from perdure.interfaces.cli.completing import SHELLS, user_names
 from perdure.interfaces.cli.forget import forget
 from perdure.interfaces.cli.mcp import mcp
@@ -77,7 +78,7 @@ SECTIONS: dict[str, tuple[Entry, ...]] = {
         ("instruction", instruction.app), ("lesson", lesson.app), ("agent", agent.app), mcp,
         ("tool", tool.app), log.usage,
     ),
-    "What happened, and back": (log.journal, learning.audit, learning.diff, learning.undo, forget),
+    "What happened, and back": (log.journal, accesses, learning.audit, learning.diff, learning.undo, forget),
     "The store": (
         store.worker, ("jobs", log.jobs_app), recall.reindex, store.health, store.verify, store.backup, store.restore,
         portability.export, portability.import_,
