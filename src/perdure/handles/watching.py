@@ -8,7 +8,7 @@ unless the log is on.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -17,6 +17,8 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 from perdure.domain.accesses import Action
 from perdure.domain.scope import Address, Scope, shared_owner
 from perdure.handles.agents import AgentHandle
+from perdure.handles.oversight import Ran
+from perdure.handles.state import Found
 from perdure.services.accessing import AccessLog
 from perdure.services.touching import Mention
 
@@ -166,8 +168,10 @@ def _logged(name: str, call: Call, method: Callable[..., Any]) -> Callable[..., 
         watch: _Watch = vars(self)["_watched"]
         if name == "forget" and named.get("user"):
             return erased(watch, lambda: method(watch.plain, *args, **named))
-        about = tuple(_about(watch.plain, call, args, named))
-        return watch.log.around(watch.scope, name, call.action, lambda: method(watch.plain, *args, **named), about)
+        given = tuple(_given(watch.plain, call, args, named))
+        parts = _keys if name == "state.keys" else _parts
+        work = functools.partial(method, watch.plain, *args, **named)
+        return watch.log.around(watch.scope, name, call.action, work, lambda answer: (*given, *parts(answer)))
 
     return run
 
@@ -208,7 +212,19 @@ def told(method: Callable[Concatenate[E, P], T]) -> Callable[Concatenate[E, P], 
     return run
 
 
-def _about(plain: Any, call: Call, args: tuple[Any, ...], named: Mapping[str, Any]) -> Iterator[object]:
+def _parts(answer: object) -> Iterator[object]:
+    """What the answers of handles are made of, where these have a form of their own."""
+    if isinstance(answer, Ran):
+        yield from (answer.injection, *answer.kept)
+    elif isinstance(answer, Found):
+        yield from (Mention("state", key) for key in answer.matches)
+
+
+def _keys(answer: Iterable[str]) -> Iterator[object]:
+    return (Mention("state", key) for key in answer)
+
+
+def _given(plain: Any, call: Call, args: tuple[Any, ...], named: Mapping[str, Any]) -> Iterator[object]:
     if type(plain).__name__ == "SeriesHandle" and isinstance(plain.name, str):
         yield Mention("series", plain.name)
     if call.about is not None:

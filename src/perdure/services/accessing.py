@@ -23,6 +23,7 @@ from perdure.ports.store import Store, Tx
 from perdure.services.touching import touched
 
 T = TypeVar("T")
+About = Callable[[Any], Sequence[object]]
 REFUSED_S = 1.0
 """A call that the store did not answer is noted if that takes no longer; its caller has waited already."""
 _MADE: ContextVar[list[int] | None] = ContextVar("perdure_operations_made", default=None)
@@ -51,6 +52,11 @@ def noting(store: Store, mode: AccessMode) -> Store:
     return store if mode == "off" or isinstance(store, NotingStore) else cast(Store, NotingStore(store))
 
 
+def nothing_more(_answer: object) -> Sequence[object]:
+    """The answer says it all."""
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class AccessLog:
     store: Store
@@ -74,8 +80,8 @@ class AccessLog:
             check_id(before, "before", bytes_max=ID_BYTES_MAX)
         return self.store.read(owner, lambda view: list(view.accesses.list_accesses(limit=rows, before=before)))
 
-    def around(self, scope: Scope, call: str, action: Action, work: Callable[[], T], about: Sequence[object] = ()) -> T:
-        """What `work` gives or raises, once that is logged; `about` are things that it touches besides its answer."""
+    def around(self, scope: Scope, call: str, action: Action, work: Callable[[], T], about: About = nothing_more) -> T:
+        """What `work` gives or raises, once that is logged; `about` says of its answer what it touches besides."""
         if self.mode == "changes" and action == "read":
             return work()
         before = self.store.read(scope.owner, lambda view: view.accesses.standing())
@@ -88,7 +94,7 @@ class AccessLog:
             raise
         finally:
             _MADE.reset(token)
-        entry, things = self._entry(scope, call, action), touched(*about, answer)
+        entry, things = self._entry(scope, call, action), touched(*about(answer), answer)
         self._put(scope.owner, replace(entry, touched=things, operations=tuple(mine[:OPERATIONS_MAX])), before)
         return answer
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from perdure.domain.contexts import Archived, ContextData
 from perdure.domain.scope import Address, Owner, Scope, shared_owner
 from perdure.ports.contexts import ContextDraft, SavedContext
-from perdure.services.accessing import AccessLog
+from perdure.services.accessing import About, AccessLog
 from perdure.services.contexts import StoredContexts
 from perdure.services.touching import Mention
 
@@ -44,6 +44,6 @@ class LoggedContexts:
         owner = shared_owner(space) if user is None else Owner(space, user)
         return self.log.around(Scope(owner, Address()), "contexts.list_sessions", "read", self.inner.list_sessions)
 
-    def _place(self, session_id: str) -> tuple[Scope, tuple[Mention, ...]]:
+    def _place(self, session_id: str) -> tuple[Scope, About]:
         place = self.inner.place(session_id)
-        return place.scope, (Mention("session", place.session),)
+        return place.scope, lambda _: (Mention("session", place.session),)
