@@ -436,6 +436,32 @@ def test_what_is_forgotten_while_a_call_is_under_way_is_not_named_by_it(backend:
         assert names_in([run]) == set()
 
 
+def test_no_order_of_reading_and_forgetting_leaves_a_forgotten_name(backend: Any) -> None:
+    with backend.open(access_log="all") as engine:
+        ana = engine.memory("ana")
+        ana.state.save("units", 1)
+        for _ in range(4):
+            ana.remember("Maria is my sister", "PEOPLE", entities=["person:Maria"])
+            stop, read = threading.Event(), []
+
+            def look(stop: threading.Event = stop, read: list[int] = read) -> None:
+                while not stop.is_set():
+                    read.append(len(ana.entities.list()) + len(ana.memories.list()))
+
+            threads = [threading.Thread(target=look) for _ in range(4)]
+            for one in threads:
+                one.start()
+            while not any(read):
+                pass
+            ana.forget(entity="person:Maria")
+            stop.set()
+            for one in threads:
+                one.join()
+            assert [name for name in names_in(log_of(engine)) if "maria" in name] == []
+        assert "units" in names_in(log_of(engine))
+        assert engine.verify().clean
+
+
 def test_nothing_is_left_of_a_user_who_is_forgotten_but_that_somebody_was(backend: Any) -> None:
     with backend.open(access_log="all") as engine:
         ana = engine.memory("ana", agent="coach")
