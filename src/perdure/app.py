@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import socket
 import threading
@@ -9,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
-from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from perdure.domain.accesses import Access, Asker
 from perdure.domain.errors import InvalidInput
 from perdure.domain.limits import Limits
 from perdure.domain.portable import ExportReport, ImportReport
@@ -20,29 +21,24 @@ from perdure.domain.recall import parse_blend
 from perdure.domain.reports import BackupReport, DoctorReport, Health, ProcessReport, PurgeReport, StoreFile, VerifyReport
 from perdure.domain.scope import DEFAULT, RESERVED, Owner, Scope
 from perdure.domain.text import check_path
-from perdure.engine.extractive import ExtractiveSummariser
-from perdure.engine.upkeep import CURATE, EXTRACT, LESSONS, SWEEP, TALLY, TRANSCRIPT
+from perdure.engine.upkeep import CURATE, EXTRACT
 from perdure.handles.agents import AgentHandle
 from perdure.handles.api_keys import ApiKeyHandle
 from perdure.handles.chatting import Chat
-from perdure.handles.conversation import ConversationServices
 from perdure.handles.knowledge import KnowledgeServices
-from perdure.handles.lessons import LessonServices
-from perdure.handles.memory import Memory, MemoryServices
+from perdure.handles.memory import Memory, MemoryServices, bound
 from perdure.handles.oversight import OversightServices
-from perdure.handles.portable import Importation, PortableServices, Source, import_all
+from perdure.handles.portable import Importation, Source, import_all
 from perdure.handles.recall import RecallServices
 from perdure.handles.series import SeriesServices
+from perdure.handles.watching import space_scope, told, watched
 from perdure.parts import (
     Models,
-    agent_files,
     check_reranker,
     embedder_of,
     helpers_of,
-    lesson_files,
     near_words,
     open_store,
-    scratch_store,
     token_count,
     word_vectors,
 )
@@ -50,64 +46,47 @@ from perdure.ports.clock import Clock
 from perdure.ports.contexts import ContextStore
 from perdure.ports.index import INDEX_JOB
 from perdure.ports.store import Progress, Store, check_progress
-from perdure.ports.summarise import Summariser
-from perdure.services.agents import Agents
+from perdure.services.accessing import AccessLog, noting
 from perdure.services.aggregates import Aggregates
 from perdure.services.api_keys import ApiKeys
-from perdure.services.assembly import Assembly
 from perdure.services.auditing import Auditing
 from perdure.services.backup import backup, check_file
 from perdure.services.backup import restore as restore_file
 from perdure.services.consulting import Consultant
 from perdure.services.contexts import StoredContexts
 from perdure.services.curating import Curating
-from perdure.services.digesting import Digesting
 from perdure.services.doctor import Doctor
 from perdure.services.embedders import Embedders
 from perdure.services.entities import Entities
-from perdure.services.exporting import Exporting, Target
+from perdure.services.exporting import Target
 from perdure.services.extracting import Extracting
-from perdure.services.folding import Folding
-from perdure.services.foreign import ForeignImporting
 from perdure.services.forgetting import Forgetting
 from perdure.services.history import History
-from perdure.services.importing import Importing
 from perdure.services.indexing import Indexing
-from perdure.services.ingest import Ingest
 from perdure.services.instructions import Instructions
 from perdure.services.keeping import Keeper
 from perdure.services.knowing import Knowing
 from perdure.services.knowledge import Knowledge
-from perdure.services.lessons import Lessons
-from perdure.services.mirrors import Mirrors
+from perdure.services.logged_contexts import LoggedContexts
 from perdure.services.once import Once
 from perdure.services.overseeing import Overseer
 from perdure.services.overviewing import Overviewing
-from perdure.services.prompting import Prompting
 from perdure.services.readthrough import ReadThrough
 from perdure.services.recalling import Recalling
 from perdure.services.retention import CLEANUP, cleanup_handler, cleanup_job
 from perdure.services.series import SeriesService
-from perdure.services.sessions import Sessions
 from perdure.services.shelves import Shelves
 from perdure.services.state import StateService
-from perdure.services.summarising import Writer
-from perdure.services.sweeping import Sweeping
-from perdure.services.tallying import tally_handler
 from perdure.services.todos import Todos
-from perdure.services.transcripts import Transcripts, transcript_handler
-from perdure.services.turns import Turns
 from perdure.services.undoing import Undoing
-from perdure.services.vault_reading import VaultImporting
-from perdure.services.vaults import VaultExporting
 from perdure.services.verify import verify
-from perdure.services.work import TIDY, Handler, Worker, tidy_handler, tidy_job
+from perdure.services.work import TIDY, Background, Handler, Worker, tidy_handler, tidy_job
 from perdure.settings import Settings, load
+from perdure.wiring import Talk, portable, taught_in
 
 if TYPE_CHECKING:
     from typing import Self, Unpack
 
-BACKGROUND_STOP_S = 10.0
 BACKGROUND_REST = 1.0
 """Python runs one thread at a time. Half of it at most goes to the jobs, the rest stays with those who wait for an answer."""
 
@@ -191,7 +170,7 @@ class Engine:
         models: Models | None = None,
     ) -> None:
         given: Models = {} if models is None else models
-        self._store = store
+        self._store = store = noting(store, settings.access_log)
         self._clock = clock
         self._settings = settings
         self._history = History(store, settings.limits)
@@ -210,9 +189,9 @@ class Engine:
         helpers = helpers_of(store, clock, settings, given)
         self._closings, self._model_name = (helpers.close, embedders.close), helpers.consultant.name
         consultant = helpers.consultant
-        taught = _taught(store, clock, settings)
+        taught = taught_in(store, clock, settings)
         knowing = Knowing(store, clock, known, todos, orders, recalling, taught.lessons)
-        talk = _Talk(store, clock, settings, helpers.summariser, knowing)
+        talk = Talk(store, clock, settings, helpers.summariser, knowing)
         self._ingest = talk.services.ingest
         knowledge = KnowledgeServices(
             known,
@@ -239,7 +218,8 @@ class Engine:
             self._overseeing(consultant, state, knowing),
             taught,
             Overviewing(store, clock, settings.zone),
-            _portable(store, clock, settings, known, (taught.lessons, todos)),
+            portable(store, clock, settings, known, (taught.lessons, todos)),
+            AccessLog(store, clock, limits, settings.access_log),
         )
         self._handlers: dict[str, Handler] = {
             TIDY: tidy_handler(store, clock),
@@ -249,7 +229,7 @@ class Engine:
             CURATE: knowledge.curating.handle,
             INDEX_JOB: indexing.handle,
         }
-        self._background = _Background(replace(self.worker(), rest=BACKGROUND_REST)) if background else None
+        self._background = Background(replace(self.worker(), rest=BACKGROUND_REST)) if background else None
 
     def _overseeing(self, consultant: Consultant, state: StateService, knowing: Knowing) -> OversightServices:
         store, clock, settings, recalling = self._store, self._clock, self._settings, knowing.recalling
@@ -270,12 +250,13 @@ class Engine:
     def memory(self, user: str, *, agent: str = DEFAULT, channel: str = DEFAULT, space: str | None = None) -> Memory:
         """A handle bound to one scope: this user, talking with this agent, on this channel."""
         scope = Scope.of(user, agent=agent, channel=channel, space=self._settings.space if space is None else space)
-        return Memory(scope, self._services)
+        return bound(scope, self._services)
 
     @property
     def agents(self) -> AgentHandle:
         """The agents of the space that the settings name: the texts that make them, and the channels they answer on."""
-        return AgentHandle(self._settings.space, self._services.lessons.prompting.agents)
+        agents = AgentHandle(self._settings.space, self._services.lessons.prompting.agents)
+        return watched(agents, self._access_log, space_scope(self._settings.space))
 
     @property
     def space(self) -> str:
@@ -295,13 +276,24 @@ class Engine:
     @property
     def api_keys(self) -> ApiKeyHandle:
         """The keys that let callers in over the network, to the space that the settings name."""
-        return ApiKeyHandle(ApiKeys(self._store, self._clock, self._settings.space))
+        keys = ApiKeyHandle(ApiKeys(self._store, self._clock, self._settings.space))
+        return watched(keys, self._access_log, space_scope(self._settings.space))
 
+    @told
     def users(self, *, limit: int = 1_000) -> Sequence[str]:
         """The users of the space that the settings name, in order."""
         rows = self._settings.limits.page(limit)
         found = {owner.user for owner in self._services.recall.indexing.owners() if owner.space == self._settings.space}
         return sorted(user for user in found if not user.startswith(RESERVED))[:rows]
+
+    @told
+    def accesses(self, limit: int = 50, *, before: str | None = None) -> Sequence[Access]:
+        """Who did what that concerned the whole space, newest first; empty unless the setting `access_log` is on."""
+        return self._access_log.list_(space_scope(self._settings.space).owner, limit=limit, before=before)
+
+    @property
+    def _access_log(self) -> AccessLog:
+        return self._services.log
 
     def process(self, seconds: float = 10.0) -> ProcessReport:
         """Run the jobs that are due, until none is or the time is up."""
@@ -318,14 +310,17 @@ class Engine:
         """Check every invariant, on one consistent snapshot; nothing is changed."""
         return verify(self._store, check_progress(progress))
 
+    @told
     def backup(self, path: str | os.PathLike[str], *, replace: bool = False, progress: Progress | None = None) -> BackupReport:
         """Write everything to one file, as of one moment, while writers go on."""
         return backup(self._store, check_path(path, "path"), replace=replace, progress=progress)
 
+    @told
     def export(self, to: Target, *, replace: bool = False, progress: Progress | None = None) -> ExportReport:
         """Write every row of each user of the space to one file, as of one moment, and what they share; see `Memory.export`."""
         return self._services.portable.exporting.export_all(self._settings.space, to, replace=replace, progress=progress)
 
+    @told
     def import_(
         self, source: Source, *, replace: bool = False, dry_run: bool = False, progress: Progress | None = None
     ) -> ImportReport:
@@ -358,6 +353,7 @@ class Engine:
         versions = {"perdure": _version()}
         return Doctor(self._store, self._clock, self._ingest, self._history, self._handlers, versions, self._model_name)
 
+    @told
     def purge(self) -> PurgeReport:
         """Forget finished jobs, and give freed space back so that deleted data leaves the disk too."""
         before = self._store.describe().bytes
@@ -365,6 +361,7 @@ class Engine:
         self._store.purge()
         return PurgeReport(removed, before, self._store.describe().bytes)
 
+    @told
     def reindex(self, progress: Progress | None = None) -> Mapping[Owner, int]:
         """Make the search index of every user anew, while the old ones answer; how many entries each has."""
         indexing = self._services.recall.indexing
@@ -390,6 +387,15 @@ class Engine:
         self.close()
 
 
+def asked_by(engine: Engine, asker: Asker) -> Engine:
+    """The same engine, with another one asking, as the access log has it."""
+    if not engine._access_log.on:
+        return engine
+    seen = copy.copy(engine)
+    seen._services = replace(engine._services, log=engine._access_log.seen_by(asker))
+    return seen
+
+
 def requests_of(engine: Engine) -> Once:
     """What remembers which requests were carried out, for a skin whose callers repeat them."""
     return Once(engine._store, engine._clock)
@@ -400,92 +406,13 @@ def chat_with(engine: Engine, memory: Memory) -> Chat:
     return Chat(memory, engine._services.oversight.keeper.consultant)
 
 
-def _portable(
-    store: Store, clock: Clock, settings: Settings, known: Knowledge, books: tuple[Lessons, Todos]
-) -> PortableServices:
-    """What takes data out and in."""
-    return PortableServices(
-        Exporting(store),
-        Importing(store, settings.limits, partial(scratch_store, key=settings.encryption_key)),
-        ForeignImporting(store, clock, settings.limits),
-        VaultExporting(store),
-        VaultImporting(known, *books),
-    )
-
-
 def context_store(engine: Engine, *, user: str | None = None, space: str | None = None) -> ContextStore:
     """Context documents as a view over an engine's store, for one user or for all; see `perdure.contexts`."""
     talk = engine._services.conversation
     chosen = engine._settings.space if space is None else space
     Scope.of("any" if user is None else user, space=chosen)  # which checks both
-    return StoredContexts(engine._store, engine._clock, talk.ingest, talk.folding, talk.sessions, chosen, user)
-
-
-def _taught(store: Store, clock: Clock, settings: Settings) -> LessonServices:
-    """Lessons and agents, and the files that people keep them in."""
-    mirrors = Mirrors(store, clock, lesson_files(settings))
-    lessons = Lessons(store, clock, settings.limits, mirrors, settings.lessons_scope, settings.user)
-    agents = Agents(store, clock, settings.limits, agent_files(settings), settings.space)
-    return LessonServices(lessons, Prompting(store, clock, agents, lessons, token_count(settings.tokenizer), settings.zone))
-
-
-class _Talk:
-    """The conversation part of an engine: its services, and the handlers of the jobs it causes."""
-
-    def __init__(self, store: Store, clock: Clock, settings: Settings, summariser: Summariser | None, knowing: Knowing) -> None:
-        layers, limits = settings.layers, settings.limits
-        idle = timedelta(seconds=settings.session_idle_s)
-        offline = ExtractiveSummariser()
-        count = token_count(settings.tokenizer)
-        writer = Writer(store, offline if summariser is None else summariser, offline, count, layers.window_messages)
-        has_files = bool(settings.files_dir)
-        folding = Folding(store, clock, writer, layers, knowing.lessons)
-        sweeping = Sweeping(store, clock, layers, idle, settings.profile, folding, transcripts=has_files)
-        digesting = Digesting(store, clock, writer, layers)
-        resume_within = timedelta(seconds=settings.session_resume_s)
-        self.services = ConversationServices(
-            Ingest(store, clock, limits, idle, count, settings.zone),
-            Sessions(store, clock, limits, resume_within, transcripts=has_files),
-            folding,
-            Assembly(store, clock, layers, idle, folding, sweeping, count, knowing),
-            Turns(store, clock),
-        )
-        self.handlers: dict[str, Handler] = {
-            TALLY: tally_handler(store, clock, sweeping.after_messages),
-            SWEEP: sweeping.sweep,
-            "bounded_history": sweeping.bound,
-            "request_fold": sweeping.fold_request,
-            "periodic_flush": sweeping.flush,
-            "rolling_digest": digesting.rolling,
-            "session_digest": digesting.session,
-            "spine": digesting.spine,
-            LESSONS: knowing.lessons.handle,
-        }
-        self.transcripts: Transcripts | None = None
-        if has_files:
-            from perdure.adapters.transcripts import TranscriptFolder
-
-            root = Path(settings.files_dir)
-            self.transcripts = Transcripts(TranscriptFolder(root))
-            minimum = settings.transcript_messages_min
-            self.handlers[TRANSCRIPT] = transcript_handler(store, self.transcripts, messages_min=minimum)
-
-
-class _Background:
-    """A thread that runs jobs until it is stopped, or the process ends."""
-
-    def __init__(self, worker: Worker) -> None:
-        self._worker = worker
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=worker.run, args=(self._stop,), name="perdure-worker", daemon=True)
-        self._thread.start()
-
-    def trouble(self) -> str | None:
-        return self._worker.last_trouble if self._thread.is_alive() else "its thread has ended"
-
-    def stop(self) -> None:
-        self._stop.set()
-        self._thread.join(BACKGROUND_STOP_S)
+    held = StoredContexts(engine._store, engine._clock, talk.ingest, talk.folding, talk.sessions, chosen, user)
+    return LoggedContexts(held, engine._access_log) if engine._access_log.on else held
 
 
 def _version() -> str:

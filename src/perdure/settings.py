@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
+from perdure.domain.accesses import ACCESS_MODES, AccessMode
 from perdure.domain.errors import InvalidInput
 from perdure.domain.layers import DEFAULT_PROFILE, Layers, check_profile
 from perdure.domain.limits import Limits
@@ -28,6 +29,7 @@ CHOICES = {
     "week_start": ("monday", "sunday"),
     "lessons_scope": ("", "global", "agent", "user", "channel"),
     "save_results": SAVE_MODES,
+    "access_log": ACCESS_MODES,
 }
 SECRETS = ("embedder_key", "encryption_key", "model_key")
 """Keys whose values are shown nowhere."""
@@ -87,6 +89,8 @@ class Settings:
     """PostgreSQL: the schema that holds the tables."""
     postgres_pool_max: int = 10
     """PostgreSQL: connections one process may hold."""
+    access_log: AccessMode = "off"
+    """Whether calls are logged, with who made them and the ids of what they touched: `off`, `changes` or `all`."""
     layers: Layers = field(default_factory=Layers)
     """When the summary layers act and how long they may be: each is a key of its own."""
     limits: Limits = field(default_factory=Limits)
@@ -184,7 +188,7 @@ GROUPS = {"layers": Layers, "limits": Limits}
 """Keys that stand beside the others but are handed on together."""
 PYTHON_ONLY = frozenset(
     {"metadata_bytes_max", "batch_messages_max", "entry_bytes_max", "batch_entries_max", "import_bytes_max"}
-    | {"window_messages", "rolling_turns", "spine_turns", "rolling_chars_max"}
+    | {"window_messages", "rolling_turns", "spine_turns", "rolling_chars_max", "flush_messages_min", "accesses_kept"}
 )
 """Fields of the groups that hosts set in Python if ever: whoever needs another value has code of their own anyway."""
 

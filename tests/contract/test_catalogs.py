@@ -149,8 +149,8 @@ def test_postgres_works_under_a_role_that_owns_nothing(postgres_url: str, postgr
 
 
 def test_both_databases_have_the_same_queries() -> None:
-    """A `_locked` variant exists where rows can be locked one by one."""
+    """A `_locked` or `_shared` variant exists where rows can be locked one by one."""
     sqlite = queries("perdure.adapters.sqlite").keys()
     postgres = queries("perdure.adapters.postgres").keys()
-    assert sqlite == {name for name in postgres if not name.endswith("_locked")}
-    assert {name.removesuffix("_locked") for name in postgres} == sqlite
+    assert sqlite == {name for name in postgres if not name.endswith(("_locked", "_shared"))}
+    assert {name.removesuffix("_locked").removesuffix("_shared") for name in postgres} == sqlite

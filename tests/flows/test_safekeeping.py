@@ -19,6 +19,8 @@ from perdure.domain.scope import Owner
 from perdure.engine import index_invariants, invariants
 from perdure.engine.segments import segment_of, to_pack
 from perdure.ports.rows import TABLES
+from perdure.testing.contract.accesses import an_access
+from perdure.testing.contract.accesses import put as log
 from perdure.testing.contract.oversight import a_decision, count, put
 from perdure.testing.contract.samples import NOW
 
@@ -42,6 +44,7 @@ def talk(engine: perdure.Engine, user: str = "ana") -> perdure.Memory:
     owner = Owner("default", user)
     put(engine._store, a_decision("d1"), a_decision("d2", kind="after"), owner=owner)
     count(engine._store, Usage("relevance", "ok", 1, 100, 20, 12.5, NOW), owner=owner)
+    log(engine._store, an_access("a1"), owner=owner)
     engine.process()
     return memory
 
@@ -326,6 +329,18 @@ OTHER_WAYS = [
     ("every row can be read", "PRAGMA ignore_check_constraints = ON; UPDATE decisions SET number = 0"),
     ("every row can be read", "PRAGMA ignore_check_constraints = ON; UPDATE usage SET calls = -1"),
     ("every row can be read", "PRAGMA ignore_check_constraints = ON; UPDATE usage SET took_us = -1"),
+    ("every row can be read", "UPDATE accesses SET touched = 'recall'"),
+    ("every row can be read", 'UPDATE accesses SET touched = \'[["message", 1, ["m1", "m2"]]]\''),
+    ("every row can be read", "UPDATE accesses SET touched = '[[\"message\", -1, []]]'"),
+    ("every row can be read", "UPDATE accesses SET operations = '[\"1\"]'"),
+    ("every row can be read", "UPDATE accesses SET error = 'NotFound'"),
+    ("every row can be read", "UPDATE accesses SET call = ''"),
+    ("every row can be read", "UPDATE accesses SET actor = ''"),
+    ("every row can be read", "UPDATE accesses SET at_us = 9223372036854775807"),
+    ("every row can be read", "PRAGMA ignore_check_constraints = ON; UPDATE accesses SET face = 'telephone'"),
+    ("every row can be read", "PRAGMA ignore_check_constraints = ON; UPDATE accesses SET action = 'look'"),
+    ("every row can be read", "PRAGMA ignore_check_constraints = ON; UPDATE accesses SET number = 0"),
+    ("every row can be read", "PRAGMA ignore_check_constraints = ON; UPDATE accesses SET outcome = 'perhaps'"),
     ("every row can be read", "INSERT INTO index_packs SELECT space, user_id, 1, 2, embedder, x'00' FROM index_heads"),
     ("every row can be read", a_pack(1, 2, 1, 2).replace("6e756d626572", "6e756d626573")),
 ]

@@ -144,6 +144,7 @@ CASES = [
     Case("what models cost", lambda a, _: a.usage(), "usage", "GET usage", mcp=NOT_OFFERED),
     # -- what happened, and back
     Case("journal", lambda a, _: a.journal(5), "journal --limit 5", "GET journal?limit=5", mcp=("listChanges", {"limit": 5})),
+    Case("who asked for what", lambda a, _: a.accesses(5), "accesses --limit 5", "GET accesses?limit=5", mcp=NOT_OFFERED),
     Case("diff", lambda a, _: a.diff(at(T0), at(T2)), f"diff {T0} {T2}", f"GET diff?start={Q0}&end={Q2}&limit=1000", mcp=NOT_OFFERED),
     Case("audit", lambda a, _: a.audit(), "audit", "GET audit", mcp=NOT_OFFERED),
     Case("undo nothing", lambda a, _: a.undo(9_999), "undo 9999", "POST journal/9999/undo", {}, ("undo", {"operation": 9_999}), error="not_found"),

@@ -140,6 +140,6 @@ def test_opening_takes_the_same_arguments_in_both_colours() -> None:
 def test_every_data_call_needs_a_scope() -> None:
     """The engine itself has only what concerns the store, and the agents that all users of a space share."""
     assert public(Engine).keys() == {
-        "agents", "api_keys", "backup", "close", "default_user", "doctor", "export", "files", "health", "import_", "limits",
+        "accesses", "agents", "api_keys", "backup", "close", "default_user", "doctor", "export", "files", "health", "import_", "limits",
         "memory", "process", "purge", "reindex", "space", "users", "verify", "worker", "zone",
     }  # fmt: skip

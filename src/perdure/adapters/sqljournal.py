@@ -22,4 +22,5 @@ class SqlJournal:
         [(seq,)] = self._run.all("next_operation", (self._owner.space, self._owner.user))
         operation = make(int(seq))
         self._run.put("insert_operation", [rows.operation_row(self._owner, operation)])
+        self._run.journalled.append(operation.seq)
         return operation.seq

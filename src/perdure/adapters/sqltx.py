@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
+from perdure.adapters.sqlaccesses import SqlAccesses
 from perdure.adapters.sqlconversation import SqlConversation
 from perdure.adapters.sqlindex import SqlIndex
 from perdure.adapters.sqljournal import SqlJournal
@@ -77,6 +78,14 @@ class SqlTx:
     @property
     def oversight(self) -> SqlOversight:
         return SqlOversight(self._run, self._owner)
+
+    @property
+    def accesses(self) -> SqlAccesses:
+        return SqlAccesses(self._run, self._owner)
+
+    @property
+    def journalled(self) -> tuple[int, ...]:
+        return tuple(self._run.journalled)
 
     # -- the log
 

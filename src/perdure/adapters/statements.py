@@ -13,6 +13,9 @@ MAX_INTEGER = 2**63 - 1
 class Statements(Protocol):
     """Running named queries on a connection that is inside a transaction."""
 
+    journalled: list[int]
+    """The numbers of the operations that this transaction has recorded."""
+
     def all(self, name: str, values: tuple[Any, ...]) -> list[AnyRow]:
         """Every row of the query."""
 
@@ -33,6 +36,9 @@ class Statements(Protocol):
 
     def once(self) -> None:
         """What this transaction does must not be done twice: if its commit may have happened, it is not run again."""
+
+    def shared(self, name: str) -> str:
+        """The variant of a look-up that keeps off who would lock the row, but not others like this one."""
 
     def locked(self, name: str) -> str:
         """The variant of a look-up that keeps rivals off the row; the same one where the transaction does that anyway."""

@@ -21,6 +21,7 @@ from perdure.aio.lessons import AsyncAgentHandle, AsyncLessons
 from perdure.aio.memory import AsyncMemory
 from perdure.aio.threads import Threads
 from perdure.aio.tools import AsyncTools
+from perdure.domain.accesses import Access
 from perdure.domain.limits import Limits
 from perdure.domain.portable import ExportReport, ImportReport
 from perdure.domain.reports import BackupReport, DoctorReport, Health, ProcessReport, PurgeReport, StoreFile, VerifyReport
@@ -112,6 +113,9 @@ class AsyncEngine:
 
     async def users(self, *, limit: int = 1_000) -> Sequence[str]:
         return await self._threads.run(self._engine.users, limit=limit)
+
+    async def accesses(self, limit: int = 50, *, before: str | None = None) -> Sequence[Access]:
+        return await self._threads.run(self._engine.accesses, limit, before=before)
 
     def worker(self) -> Worker:
         return self._engine.worker()

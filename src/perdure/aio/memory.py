@@ -15,6 +15,7 @@ from perdure.aio.lessons import AsyncLessons
 from perdure.aio.oversight import run_async
 from perdure.aio.threads import Threads
 from perdure.aio.tools import AsyncTools
+from perdure.domain.accesses import Access
 from perdure.domain.context import Context
 from perdure.domain.jobs import Job, JobState
 from perdure.domain.journal import Operation
@@ -223,6 +224,9 @@ class AsyncMemory:
 
     async def journal(self, limit: int = 50, *, before: int | None = None) -> Sequence[Operation]:
         return await self._threads.run(self._memory.journal, limit, before=before)
+
+    async def accesses(self, limit: int = 50, *, before: str | None = None) -> Sequence[Access]:
+        return await self._threads.run(self._memory.accesses, limit, before=before)
 
     async def jobs(self, state: JobState | None = None, *, limit: int = 100) -> Sequence[Job]:
         return await self._threads.run(self._memory.jobs, state, limit=limit)

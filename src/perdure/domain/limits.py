@@ -34,6 +34,8 @@ class Limits:
     """Entries in one merge."""
     import_bytes_max: int = 4_294_967_296
     """What one import may bring, unpacked."""
+    accesses_kept: int = 100_000
+    """Entries of the access log kept of one user; the oldest go first."""
 
     def __post_init__(self) -> None:
         for field in fields(self):

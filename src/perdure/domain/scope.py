@@ -62,6 +62,8 @@ class Scope:
 # only way from a caller's ids to a scope, refuses it.
 RESERVED = "perdure:"
 SYSTEM = Owner(f"{RESERVED}system", "system")
+ERASURES = f"{RESERVED}erasures"
+"""The state key of an owner whose revision says how often something of theirs was forgotten."""
 
 
 def shared_owner(space: str) -> Owner:

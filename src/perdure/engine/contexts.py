@@ -86,7 +86,8 @@ class CompactionRules:
             _check_at_least(self.keep, 1, "keep")
         if self.kept >= self.max_history:
             raise InvalidInput(
-                f"`keep` = {brief(self.kept)} must be less than `max_history` = {brief(self.max_history)}, or every message compacts again; "
+                f"`keep` = {brief(self.kept)} must be less than `max_history` = {brief(self.max_history)}, or every message "
+                "compacts again; "
                 "give only `max_history` to keep 60 % of it"
             )
         if isinstance(self.terminal, str) or not isinstance(self.terminal, Iterable):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from perdure.domain.accesses import Access
 from perdure.domain.context import Context
 from perdure.domain.errors import InvalidInput, Unsupported
 from perdure.domain.jobs import Job, JobState
@@ -47,8 +48,10 @@ from perdure.handles.series import SeriesHandle, SeriesRules, SeriesServices
 from perdure.handles.state import State
 from perdure.handles.tools import Tools
 from perdure.handles.transcripts import TranscriptHandle
+from perdure.handles.watching import watched
 from perdure.ports.clock import Clock
 from perdure.ports.store import Progress
+from perdure.services.accessing import AccessLog
 from perdure.services.auditing import AuditReport
 from perdure.services.curating import Curation
 from perdure.services.exporting import Target
@@ -85,6 +88,7 @@ class MemoryServices:
     lessons: LessonServices
     overviewing: Overviewing
     portable: PortableServices
+    log: AccessLog
 
 
 class Memory:
@@ -405,6 +409,13 @@ class Memory:
         """What was changed in this user's derived data, by whom and why, newest first."""
         return self._do.history.journal(self.scope, limit=limit, before=before)
 
+    def accesses(self, limit: int = 50, *, before: str | None = None) -> Sequence[Access]:
+        """Who read or changed what of this user's data, newest first; empty unless the setting `access_log` is on.
+
+        `before` goes on behind an entry of the list before: its id.
+        """
+        return self._do.log.list_(self.scope.owner, limit=limit, before=before)
+
     def jobs(self, state: JobState | None = None, *, limit: int = 100) -> Sequence[Job]:
         """This user's jobs, in one state or in all."""
         return self._do.history.jobs(self.scope, state, limit=limit)
@@ -418,8 +429,13 @@ class Memory:
         return f"Memory(space={owner.space!r}, user={owner.user!r}, agent={address.agent!r}, channel={address.channel!r})"
 
 
+def bound(scope: Scope, services: MemoryServices) -> Memory:
+    """The handle of a scope; if there is an access log, every call of it is in there."""
+    return watched(Memory(scope, services), services.log, scope)
+
+
 def confined(memory: Memory) -> Memory:
     """The same for a caller who may reach this user alone: what all users of the space share can only be read."""
     do = memory._do
     lessons = replace(do.lessons, lessons=replace(do.lessons.lessons, confined=True))
-    return Memory(memory.scope, replace(do, lessons=lessons))
+    return bound(memory.scope, replace(do, lessons=lessons))

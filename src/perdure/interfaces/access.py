@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from perdure.app import Engine
+from perdure.app import Engine, asked_by
+from perdure.domain.accesses import Asker, Face
 from perdure.domain.api_keys import ApiKey, Permission
 from perdure.domain.scope import DEFAULT
 from perdure.handles.memory import Memory, confined
@@ -36,6 +37,11 @@ class Access:
         if user is not None and self.users is not None and user not in self.users:
             raise Denied(403, f"this key is not for user {user!r:.80}; name a user that it is bound to")
 
+    @property
+    def actor(self) -> str:
+        """The caller as the access log names them."""
+        return self.name if self == LOCAL else f"key:{self.name}"
+
     def alone(self) -> str | None:
         """The user, if there is only one this caller can mean."""
         return next(iter(self.users)) if self.users is not None and len(self.users) == 1 else None
@@ -55,11 +61,18 @@ class Door:
 
     engine: Engine
     access: Access
+    face: Face
+    """By which door they came."""
+
+    @property
+    def seen(self) -> Engine:
+        """The engine, with this caller asking."""
+        return asked_by(self.engine, Asker(self.access.actor, self.face))
 
     def memory(self, user: str, need: Permission, *, agent: str = DEFAULT, channel: str = DEFAULT) -> Memory:
         """A handle for that user, if the caller may; the space is the engine's own, never the caller's choice."""
         self.access.allow(need, user)
-        memory = self.engine.memory(user, agent=agent, channel=channel)
+        memory = self.seen.memory(user, agent=agent, channel=channel)
         return memory if self.access.users is None else confined(memory)
 
     def whole(self, need: Permission = "admin") -> Engine:
@@ -67,4 +80,4 @@ class Door:
         self.access.allow(need)
         if self.access.users is not None:
             raise Denied(403, "this key is bound to some users; what concerns the whole store needs one for all")
-        return self.engine
+        return self.seen

@@ -24,6 +24,8 @@ _NAMES = {
     "series": {"incarnation", "last_request", "last_result"},
     "agent_states": {"profile", "turn_holder"},
     "decisions": {"agent", "channel", "kind"},
+    # It holds names alone; those that are forgotten are left out of it, see `AccessTx.strike_names`.
+    "accesses": {*TABLES["accesses"].columns},
     # The journal knows a digest by its fingerprint: it is removed and made anew, not rewritten.
     "digests": {"body"},
 }
@@ -44,7 +46,7 @@ _REFERENCES = frozenset(
 
 def rewritten(table: str, row: AnyRow, change: Change) -> AnyRow:
     """`row` with every text that is not a name put through `change`."""
-    columns, key, _ = TABLES[table]
+    columns, key, *_ = TABLES[table]
     names = _NAMES.get(table, set())
     if table == "operations" and record_kind(row[columns.index("kind")]) is None:
         names = names | {"before", "after"}  # counts and fingerprints

@@ -38,6 +38,8 @@ class Table(NamedTuple):
     key: int
     rebuilt: bool = False
     """Made anew from the others by a job; backups leave it out, and it holds no text of a user's."""
+    stays: bool = False
+    """It tells what was done in this store: exports leave it out, and imports leave it alone."""
 
 
 _OWNER = ("space", "user_id")
@@ -147,6 +149,26 @@ TABLES: dict[str, Table] = {
     "echoes": Table((*_OWNER, "hash", "at_us"), 3),
     "decisions": Table((*_OWNER, "id", "number", "at_us", "agent", "channel", "kind", "body"), 3),
     "usage": Table((*_OWNER, "purpose", "outcome", "calls", "tokens_in", "tokens_out", "took_us", "last_at_us"), 4),
+    "accesses": Table(
+        (
+            *_OWNER,
+            "id",
+            "number",
+            "at_us",
+            "agent",
+            "channel",
+            "actor",
+            "face",
+            "call",
+            "action",
+            "outcome",
+            "error",
+            "touched",
+            "operations",
+        ),
+        3,
+        stays=True,
+    ),
     "index_heads": Table(
         (*_OWNER, "incarnation", "last", "lexicon", "embedder", "vectored", "coming", "coming_upto"), 2, rebuilt=True
     ),
@@ -154,7 +176,9 @@ TABLES: dict[str, Table] = {
     "index_vectors": Table((*_OWNER, "embedder", "number", "body"), 4, rebuilt=True),
     "index_packs": Table((*_OWNER, "first", "last", "embedder", "body"), 3, rebuilt=True),
 }
-
+STAYING = tuple(name for name, spec in TABLES.items() if spec.stays)
+LEAVING = tuple(name for name, spec in TABLES.items() if not spec.stays)
+"""What makes up a user's data: it can be taken elsewhere, and be replaced by what comes from there."""
 
 dump = compact_json
 

@@ -27,6 +27,7 @@ from perdure.domain.models import Usage
 from perdure.domain.reports import Finding, StoreDescription, StoreFile
 from perdure.domain.scope import Address, MessageId, Owner, SessionId, ToolCallId
 from perdure.domain.tally import Tally
+from perdure.ports.accesses import AccessTx, AccessView
 from perdure.ports.conversation import ConversationTx, ConversationView
 from perdure.ports.index import IndexTx, IndexView
 from perdure.ports.oversight import OversightTx, OversightView
@@ -85,6 +86,10 @@ class View(Protocol):
     @property
     def oversight(self) -> OversightView:
         """What the overseer decided, and what models were asked."""
+
+    @property
+    def accesses(self) -> AccessView:
+        """Who asked for what of the owner's data."""
 
     def find_messages(self, ids: Sequence[MessageId]) -> dict[MessageId, Message]:
         """Those of `ids` that are held."""
@@ -149,6 +154,14 @@ class Tx(View, Protocol):
     @property
     def oversight(self) -> OversightTx:
         """What the overseer decided, and what models were asked."""
+
+    @property
+    def accesses(self) -> AccessTx:
+        """Who asked for what of the owner's data."""
+
+    @property
+    def journalled(self) -> Sequence[int]:
+        """The numbers of the operations that this transaction has recorded so far."""
 
     def put_sessions(self, sessions: Iterable[Session]) -> None:
         """Insert, or update by (address, number). Another session under the same id at the address is a `Conflict`."""
@@ -250,7 +263,7 @@ class Store(Protocol):
         """
 
     def refill(self, owner: Owner, tables: Iterable[tuple[str, Iterator[Row]]], *, replace: bool) -> Mapping[str, int]:
-        """Make these rows of this schema version all that the owner has; how many came of each table.
+        """Make these rows of this schema version all that the owner has, but for its access log; how many came of each table.
 
         Whoever's they were, they become this owner's. All in one transaction: old or new, never a mixture. An owner that
         holds rows is a `Conflict` unless `replace`. The tables of the index and its job are not among them: the owner gets

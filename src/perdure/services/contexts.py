@@ -65,11 +65,11 @@ class StoredContexts:
         """A store that is open is ready."""
 
     def load(self, session_id: str) -> ContextData:
-        place = self._place(session_id)
+        place = self.place(session_id)
         return self.store.read(place.scope.owner, lambda view: self._loaded(view, place)[0])
 
     def with_archive(self, session_id: str) -> tuple[ContextData, list[Archived]]:
-        place = self._place(session_id)
+        place = self.place(session_id)
 
         def work(view: View) -> tuple[ContextData, list[Archived]]:
             context, held, shown = self._loaded(view, place)
@@ -78,7 +78,7 @@ class StoredContexts:
         return self.store.read(place.scope.owner, work)
 
     def save(self, draft: ContextDraft) -> SavedContext:
-        place = self._place(draft.session_id)
+        place = self.place(draft.session_id)
         # Made before the work, which may run again: then it must find what it stored the first time.
         request = hashlib.sha256(_fingerprint(draft)).hexdigest()[:32]
         saving = _Saving(self, place, draft, Seen.parse(draft.lineage), request, self.clock.new_id(), self.clock.now())
@@ -86,7 +86,7 @@ class StoredContexts:
         return self.store.write(place.scope.owner, lambda tx: saving.run(tx, context))
 
     def delete(self, session_id: str) -> bool:
-        place = self._place(session_id)
+        place = self.place(session_id)
         now = self.clock.now()
 
         def work(tx: Tx) -> bool:
@@ -119,7 +119,8 @@ class StoredContexts:
         record = self.store.read(owner, lambda view: record_of(view.state.find(key), key))
         return "" if record is None else str(record.fields["session_id"])
 
-    def _place(self, session_id: str) -> Place:
+    def place(self, session_id: str) -> Place:
+        """Where a document is held, by its id; `InvalidInput` if it is none, or somebody else's."""
         name = parse(check_session_id(session_id), "session")
         user, agent, session = (part or "" for part in (name.user, name.agent, name.session))
         if self.user is not None and user != self.user:

@@ -13,7 +13,7 @@ from perdure.domain.entities import parse_ref
 from perdure.domain.journal import Attribution
 from perdure.domain.memories import to_memory
 from perdure.domain.messages import Message
-from perdure.domain.records import Record
+from perdure.domain.records import RECORD_KINDS, Record
 from perdure.domain.scope import Address, MessageId, Owner, Scope
 from perdure.domain.tally import reported_usage
 from perdure.domain.times import from_us
@@ -138,6 +138,7 @@ class Forgetting:
 
 
 def _carry_out(tx: Tx, choice: Choice, by: Attribution, zone: str) -> tuple[Forgotten, set[Place]]:
+    held = _names_held(tx)
     removed, blanked = _remove(tx, choice.doomed, choice.pasts, by)
     removed["memory"] = removed.get("memory", 0) + _remove_empty(tx, choice.pasts, by)
     struck, words = _strike_messages(tx, choice)
@@ -158,6 +159,8 @@ def _carry_out(tx: Tx, choice: Choice, by: Attribution, zone: str) -> tuple[Forg
     tx.index.remove_packs()
     for address, number in touched:
         tx.enqueue(session_job(TALLY, address, number, by.at), now=by.at, queue_max=JOBS_MAX)
+    tx.index.head()  # which keeps off who would log one of these names just now
+    tx.accesses.strike_names(_named_by(choice, held - _names_held(tx)))
     redacted = {table: len(found) for table, found in changed.items()}
     redacted |= {"messages": len(messages), "operations": redacted["operations"] + blanked}
     report = Forgotten(
@@ -167,6 +170,17 @@ def _carry_out(tx: Tx, choice: Choice, by: Attribution, zone: str) -> tuple[Forg
         remaining=_remaining(tx, choice.strike),
     )
     return report, touched
+
+
+def _names_held(view: View) -> set[str]:
+    return {record.key for kind in RECORD_KINDS for record in all_of(view, kind)}
+
+
+def _named_by(choice: Choice, removed: set[str]) -> Callable[[str], bool]:
+    """Whether a name in the access log is that of a record that went, or has in it what is struck out."""
+    gone = removed | {key for _, key in choice.doomed}
+    strike = choice.strike
+    return lambda name: name in gone or strike(name) != name or renamed(name, strike) != name
 
 
 def _remove(tx: Tx, doomed: Iterable[Row], pasts: Mapping[Row, Past], by: Attribution) -> tuple[dict[str, int], int]:

@@ -23,7 +23,7 @@ from perdure.domain.errors import InvalidInput, LimitExceeded, PerdureError
 from perdure.domain.limits import Limits
 from perdure.domain.portable import ImportReport, Part
 from perdure.domain.scope import Owner
-from perdure.ports.rows import TABLES, AnyRow, holds_rows, owned
+from perdure.ports.rows import LEAVING, AnyRow, holds_rows, owned
 from perdure.ports.store import Progress, Row, Store, check_progress
 from perdure.services.portable import NOBODY, PORTABLE, Line, checked_parts, portable_row, rows_of
 from perdure.services.verify import verify
@@ -76,7 +76,7 @@ class Importing:
     def _refuse_held(self, owners: Sequence[Owner]) -> None:
         for owner in owners:
             with self.store.snapshot(owner) as snapshot:
-                for table in TABLES:
+                for table in LEAVING:
                     if next(snapshot.rows(table, owner), None) is not None:
                         raise holds_rows(owner)
 

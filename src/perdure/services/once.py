@@ -13,14 +13,13 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from perdure.domain.errors import Conflict
-from perdure.domain.scope import ID_BYTES_MAX, RESERVED, Owner
+from perdure.domain.scope import ERASURES, ID_BYTES_MAX, RESERVED, Owner
 from perdure.domain.state import Revision
 from perdure.domain.text import check_id, compact_json
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store, Tx, View
 
 PREFIX = f"{RESERVED}once/"
-ERASURES = f"{RESERVED}erasures"
 DAYS_KEPT = 2
 """A request is known for at least a day: that of its day and of the day before."""
 SWEPT_MAX = 200

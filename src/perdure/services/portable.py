@@ -23,8 +23,8 @@ from perdure.services.soundness import flaw
 JSON_COLUMNS = frozenset(("metadata", "tool_calls", "payload", "before", "after", "body", "spec"))
 JSON_SHOWN_CHARS_MAX = 100_000
 INTEGER_MAX = 2**63
-PORTABLE = tuple(name for name, spec in TABLES.items() if not spec.rebuilt and name != "series_leases")
-"""All tables but those that are made anew, and the leases of processes that fetch just now."""
+PORTABLE = tuple(name for name, spec in TABLES.items() if not spec.rebuilt and not spec.stays and name != "series_leases")
+"""All tables but those that are made anew or stay with the store, and the leases of processes that fetch just now."""
 NOBODY = ("import", "import")
 """Whose rows are while they are read; the file does not say."""
 _JOB = {name: place for place, name in enumerate(TABLES["jobs"].columns)}

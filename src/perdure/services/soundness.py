@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from perdure.domain.accesses import NAMES_MAX, Access
 from perdure.domain.agents import AgentState, to_agent, to_channel_agent
 from perdure.domain.errors import Corrupt, PerdureError
 from perdure.domain.instructions import Instruction
@@ -33,6 +34,7 @@ from perdure.engine.specs import checked
 from perdure.engine.upkeep import CURATE, EXTRACT, SWEEP, TALLY, TRANSCRIPT
 from perdure.ports import conversation_rows as forms
 from perdure.ports import rows
+from perdure.ports.accesses import to_access
 from perdure.ports.oversight import to_decision, to_usage
 from perdure.ports.records import to_record
 from perdure.ports.rows import TABLES, AnyRow
@@ -59,9 +61,10 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "echoes": ("hash",),
     "decisions": ("id",),
     "usage": ("purpose", "outcome"),
+    "accesses": ("id", "call"),
 }
 """Ids: of one character at least, and bounded."""
-LONG_NAMES = {"jobs": "key", "operations": "key", "records": "key", "record_terms": "key"}
+LONG_NAMES = {"jobs": "key", "operations": "key", "records": "key", "record_terms": "key", "accesses": "actor"}
 AT_ADDRESS = frozenset((SWEEP, CURATE))
 IN_SESSION = frozenset((TALLY, EXTRACT, TRANSCRIPT, *POLICIES))
 """Jobs of ours, by what their payloads name."""
@@ -207,6 +210,7 @@ _READ: Mapping[str, Callable[[AnyRow], Iterator[object]]] = {
     "echoes": _one(lambda row: _Echo(*row[2:])),
     "decisions": _one(to_decision),
     "usage": _one(to_usage),
+    "accesses": _one(to_access),
 }
 CHECKED = frozenset(_READ)
 """The tables whose rows are looked at: all but the index, which has laws of its own."""
@@ -252,6 +256,13 @@ def _decision(held: Decision) -> Iterator[str]:
             yield f"`{name}` is {brief(listed)}"
 
 
+def _access(held: Access) -> Iterator[str]:
+    if (held.outcome == "refused") != bool(held.error):
+        yield f"it is {held.outcome} with the error {held.error!r:.40}"
+    if any(len(one.names) > one.count for one in held.touched) or sum(len(one.names) for one in held.touched) > NAMES_MAX:
+        yield "it names more than it counts, or more than an entry may"
+
+
 def _term(held: _Term) -> Iterator[str]:
     if len(held.value.encode()) > TERM_BYTES_MAX:
         yield f"`value` is longer than {TERM_BYTES_MAX} bytes"
@@ -264,4 +275,5 @@ _MORE: Mapping[type, Callable[[Any], Iterator[str]]] = {
     AgentState: _agent_state,
     Decision: _decision,
     _Term: _term,
+    Access: _access,
 }

@@ -13,6 +13,7 @@ from perdure.engine.index_invariants import IndexInvariants
 from perdure.engine.invariants import Invariants
 from perdure.ports import conversation_rows as forms
 from perdure.ports import rows
+from perdure.ports.accesses import to_access
 from perdure.ports.index import to_head, to_index_row
 from perdure.ports.oversight import to_decision, to_usage
 from perdure.ports.records import to_record
@@ -127,6 +128,7 @@ def _checks(laws: Invariants, data: DataInvariants, index: IndexInvariants) -> d
         "echoes": lambda _owner, _row: iter(()),
         "decisions": _readable(to_decision),
         "usage": _readable(to_usage),
+        "accesses": _readable(to_access),
         "index_heads": head,
         "index_entries": entry,
         "index_vectors": lambda owner, row: index.vector(owner, row[3], row[2], row[4]),

@@ -38,6 +38,7 @@ LEASE_S = 60.0
 POLL_S = 0.5
 REST_MAX_S = 0.2
 TROUBLE_WAIT_S = 5.0
+BACKGROUND_STOP_S = 10.0
 RUNS_PER_TURN_MAX = 100_000
 HOPELESS = (InvalidInput, Unsupported, Corrupt)
 
@@ -190,3 +191,20 @@ def tidy_handler(store: Store, clock: Clock) -> Handler:
         store.remove_done(before=clock.now() - DONE_KEPT)
 
     return handle
+
+
+class Background:
+    """A thread that runs jobs until it is stopped, or the process ends."""
+
+    def __init__(self, worker: Worker) -> None:
+        self._worker = worker
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=worker.run, args=(self._stop,), name="perdure-worker", daemon=True)
+        self._thread.start()
+
+    def trouble(self) -> str | None:
+        return self._worker.last_trouble if self._thread.is_alive() else "its thread has ended"
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._thread.join(BACKGROUND_STOP_S)

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from perdure.adapters.forking import watch_forks
+from perdure.adapters.memory.accesses import MemoryAccesses
 from perdure.adapters.memory.conversation import MemoryConversation
 from perdure.adapters.memory.held import OwnerRows
 from perdure.adapters.memory.index import MemoryIndex
@@ -47,11 +48,11 @@ from perdure.ports import rows
 from perdure.ports.index import INDEX_JOB, INDEXED, IndexHead, head_row, index_job, seed_rows
 from perdure.ports.oversight import to_usage, usage_sum
 from perdure.ports.rewriting import rewritten
-from perdure.ports.rows import TABLES, AnyRow
+from perdure.ports.rows import STAYING, TABLES, AnyRow
 from perdure.ports.store import Features, Row, Tx, View
 
 T = TypeVar("T")
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 MAX_INTEGER = 2**63 - 1
 
 
@@ -60,6 +61,7 @@ class MemoryTx:
         self._held = held
         self._owner = owner
         self._prefix = (owner.space, owner.user)
+        self._began = len(held.tables["operations"])
         self.index = MemoryIndex(held, owner)
 
     def finish(self) -> None:
@@ -87,6 +89,14 @@ class MemoryTx:
     @property
     def oversight(self) -> MemoryOversight:
         return MemoryOversight(self._held, self._owner)
+
+    @property
+    def accesses(self) -> MemoryAccesses:
+        return MemoryAccesses(self._held, self._owner)
+
+    @property
+    def journalled(self) -> tuple[int, ...]:
+        return tuple(range(self._began + 1, len(self._held.tables["operations"]) + 1))
 
     # -- the log
 
@@ -348,9 +358,12 @@ class MemoryStore:
 
     def refill(self, owner: Owner, tables: Iterable[tuple[str, Iterator[Row]]], *, replace: bool) -> Mapping[str, int]:
         with self._open():
-            if not replace and any(self._owners.get(owner, OwnerRows()).tables.values()):
+            before = self._owners.get(owner, OwnerRows()).tables
+            if not replace and any(held for name, held in before.items() if not TABLES[name].stays):
                 raise rows.holds_rows(owner)
             held, counts = OwnerRows(), dict[str, int]()
+            for table, row in ((name, row) for name in STAYING for row in before[name].values()):
+                held.put(table, row)
             for table, content in tables:
                 counts[table] = 0
                 for row in content:

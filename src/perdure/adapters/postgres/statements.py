@@ -17,11 +17,12 @@ SQL = queries("perdure.adapters.postgres")
 class PostgresStatements:
     """`writing` makes look-ups lock what they find, because others write at the same time."""
 
-    __slots__ = ("_cursor", "_writing")
+    __slots__ = ("_cursor", "_writing", "journalled")
 
     def __init__(self, cursor: Cursor[Any], *, writing: bool) -> None:
         self._cursor = cursor
         self._writing = writing
+        self.journalled: list[int] = []
 
     def all(self, name: str, values: tuple[Any, ...]) -> list[AnyRow]:
         return self._cursor.execute(SQL[name], values).fetchall()
@@ -42,7 +43,7 @@ class PostgresStatements:
         return iter(self._cursor.execute(query, owner).fetchall())
 
     def replace(self, table: str, row: AnyRow) -> None:
-        columns, key, _ = TABLES[table]
+        columns, key, *_ = TABLES[table]
         changes = sql.SQL(", ").join(sql.SQL("{} = %s").format(sql.Identifier(name)) for name in columns[key:])
         place = sql.SQL(" AND ").join(sql.SQL("{} = %s").format(sql.Identifier(name)) for name in columns[:key])
         query = sql.SQL("UPDATE {} SET {} WHERE {}").format(sql.Identifier(table), changes, place)
@@ -54,6 +55,9 @@ class PostgresStatements:
     def once(self) -> None:
         if isinstance(self._cursor.connection, DeadlineConnection):
             self._cursor.connection.once = True
+
+    def shared(self, name: str) -> str:
+        return f"{name}_shared" if self._writing else name
 
     def locked(self, name: str) -> str:
         return f"{name}_locked" if self._writing else name

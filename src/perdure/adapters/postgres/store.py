@@ -374,14 +374,14 @@ class PostgresStore:
             return counts
 
     def _empty(self, cursor: Cursor[Any], owner: Owner, *, replace: bool) -> None:
-        for table in reversed(rows.TABLES):
+        for table in reversed(rows.LEAVING):
             query = f"DELETE FROM {table} WHERE space = %s AND user_id = %s"
             if cursor.execute(query.encode(), (owner.space, owner.user)).rowcount and not replace:
                 raise rows.holds_rows(owner)
 
     def _refuse_others(self, cursor: Cursor[Any], owner: Owner, counts: Mapping[str, int]) -> None:
         """Writers go on meanwhile: what one of them stored for this owner since we began must not be mixed in."""
-        for table in rows.TABLES:
+        for table in rows.LEAVING:
             query = f"SELECT count(*) FROM {table} WHERE space = %s AND user_id = %s"
             [(held,)] = cursor.execute(query.encode(), (owner.space, owner.user)).fetchall()
             if held != counts.get(table, 0):

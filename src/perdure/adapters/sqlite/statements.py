@@ -16,10 +16,11 @@ SQL = queries("perdure.adapters.sqlite")
 
 
 class SqliteStatements:
-    __slots__ = ("_connection",)
+    __slots__ = ("_connection", "journalled")
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
+        self.journalled: list[int] = []
 
     def all(self, name: str, values: tuple[Any, ...]) -> list[AnyRow]:
         return self._connection.execute(SQL[name], values).fetchall()
@@ -42,7 +43,7 @@ class SqliteStatements:
         return self._connection.execute(f"SELECT {columns} FROM {table} WHERE space = ? AND user_id = ?", owner)
 
     def replace(self, table: str, row: AnyRow) -> None:
-        columns, key, _ = TABLES[table]
+        columns, key, *_ = TABLES[table]
         changes = ", ".join(f"{name} = ?" for name in columns[key:])
         place = " AND ".join(f"{name} = ?" for name in columns[:key])
         self._connection.execute(f"UPDATE {table} SET {changes} WHERE {place}", (*row[key:], *row[:key]))
@@ -52,6 +53,9 @@ class SqliteStatements:
 
     def once(self) -> None:
         """Nothing is run again here but what was rolled back."""
+
+    def shared(self, name: str) -> str:
+        return name
 
     def locked(self, name: str) -> str:
         # A writing transaction has the whole file to itself.

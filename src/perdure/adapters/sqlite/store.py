@@ -272,7 +272,7 @@ class SqliteStore:
         with translated(), self._connections.own() as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
-                for table in reversed(rows.TABLES):
+                for table in reversed(rows.LEAVING):
                     connection.execute(f"DELETE FROM {table} WHERE space = ? AND user_id = ?", mine)
                     if connection.changes() and not replace:
                         raise rows.holds_rows(owner)

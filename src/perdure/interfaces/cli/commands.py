@@ -20,6 +20,8 @@ from typer.core import TyperGroup
 
 import perdure
 from perdure import settings as settings_module
+from perdure.app import asked_by
+from perdure.domain.accesses import COMMAND_LINE
 from perdure.domain.errors import InvalidInput, PerdureError
 from perdure.interfaces.cli import (
     agent,
@@ -43,6 +45,7 @@ from perdure.interfaces.cli import (
     tool,
     transcript,
 )
+from perdure.interfaces.cli.accesses import accesses
 from perdure.interfaces.cli.completing import SHELLS, user_names
 from perdure.interfaces.cli.forget import forget
 from perdure.interfaces.cli.mcp import mcp
@@ -75,7 +78,7 @@ SECTIONS: dict[str, tuple[Entry, ...]] = {
         ("instruction", instruction.app), ("lesson", lesson.app), ("agent", agent.app), mcp,
         ("tool", tool.app), log.usage,
     ),
-    "What happened, and back": (log.journal, learning.audit, learning.diff, learning.undo, forget),
+    "What happened, and back": (log.journal, accesses, learning.audit, learning.diff, learning.undo, forget),
     "The store": (
         store.worker, ("jobs", log.jobs_app), recall.reindex, store.health, store.verify, store.backup, store.restore,
         portability.export, portability.import_,
@@ -159,7 +162,7 @@ class Session:
     @contextmanager
     def engine(self, *, background: bool = False) -> Iterator[perdure.Engine]:
         with perdure.open(self.url, background=background) as engine:
-            yield engine
+            yield asked_by(engine, COMMAND_LINE)
 
     def bound(self, engine: perdure.Engine) -> perdure.Memory:
         """The handle that the options name."""

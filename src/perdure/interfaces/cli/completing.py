@@ -15,6 +15,8 @@ import typer
 
 import perdure
 from perdure import settings as settings_module
+from perdure.app import asked_by
+from perdure.domain.accesses import COMMAND_LINE
 from perdure.domain.errors import PerdureError
 
 SHELLS = ("bash", "zsh", "fish", "powershell", "pwsh")
@@ -63,7 +65,7 @@ def _opened(ctx: typer.Context) -> Iterator[tuple[perdure.Engine | None, str | N
         yield None, None
         return
     with perdure.open(settings=settings) as engine:
-        yield engine, settings.user or None
+        yield asked_by(engine, COMMAND_LINE), settings.user or None
 
 
 def _file(url: str) -> Path | None:

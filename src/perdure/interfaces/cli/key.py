@@ -10,6 +10,8 @@ import typer
 
 import perdure
 from perdure import settings as settings_module
+from perdure.app import asked_by
+from perdure.domain.accesses import COMMAND_LINE
 from perdure.domain.api_keys import ApiKey
 from perdure.handles.api_keys import ApiKeyHandle
 from perdure.interfaces.cli.output import safe
@@ -85,7 +87,7 @@ def revoke(
 def _keys(ctx: typer.Context) -> Iterator[ApiKeyHandle]:
     """Keys belong to a space, as users do."""
     with perdure.open(settings=settings_module.load(url=ctx.obj.url, space=ctx.obj.space)) as engine:
-        yield engine.api_keys
+        yield asked_by(engine, COMMAND_LINE).api_keys
 
 
 def _for(key: ApiKey) -> str:

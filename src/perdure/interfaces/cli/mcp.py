@@ -7,6 +7,8 @@ from typing import Annotated
 import typer
 
 import perdure
+from perdure.app import asked_by
+from perdure.domain.accesses import Asker
 from perdure.interfaces import stdio
 
 
@@ -28,5 +30,6 @@ def mcp(
     stdio.check_installed()
     user = ctx.obj.named_user()
     with perdure.open(ctx.obj.url, background=True) as engine:
+        engine = asked_by(engine, Asker("local", "mcp"))  # noqa: PLW2901 - the same engine
         memory = engine.memory(user, agent=ctx.obj.agent, channel=ctx.obj.channel, space=ctx.obj.space)
         stdio.serve(engine, memory, tools=tools, read_only=read_only)

@@ -18,6 +18,8 @@ import typer
 
 import perdure
 from perdure import settings as settings_module
+from perdure.app import asked_by
+from perdure.domain.accesses import COMMAND_LINE
 from perdure.domain.errors import InvalidInput
 from perdure.interfaces.cli.asking import taking
 from perdure.interfaces.cli.output import Output, safe
@@ -71,7 +73,7 @@ def serve(ctx: typer.Context, options: ServeOptions) -> None:
         with _logging(verbose=options.verbose), perdure.open(settings=settings, background=True) as engine:
             asks = options.require_key or not wanted.on_loopback or (engine.api_keys.any_made() and not options.open)
             # The one whom the page shows first.
-            whom = user or next(iter(engine.users(limit=1)), "me")
+            whom = user or next(iter(asked_by(engine, COMMAND_LINE).users(limit=1)), "me")
             said = _said(at.url, whom, _store_words(settings.url), asks=asks)
             said["store"] = engine.health().store.location
             app = server.build(engine, wanted)

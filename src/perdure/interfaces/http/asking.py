@@ -93,7 +93,7 @@ def in_path(description: str, example: str) -> Any:
 
 def door(request: Request) -> Door:
     """The engine as this caller sees it; the guard found out who that is before any route is reached."""
-    return Door(request.app.state.engine, request.state.access)
+    return Door(request.app.state.engine, request.state.access, "http")
 
 
 async def _reading(request: Request, user: UserId, agent: AgentId = DEFAULT, channel: ChannelId = DEFAULT) -> Memory:

@@ -59,7 +59,7 @@ def mount(engine: Engine, **how: Any) -> Mounted:
     def who(ctx: Ctx) -> Caller:
         request: Any = ctx.request
         access = request.scope["state"]["access"]
-        return Visitor(Door(engine, access), request.headers, request.query_params, serving.user)
+        return Visitor(Door(engine, access, "mcp"), request.headers, request.query_params, serving.user)
 
     seeds = engine.memory(DEFAULT).tools
     server = build(who, offers(seeds, serving.tools, read_only=serving.read_only), read_only=serving.read_only)

@@ -118,7 +118,7 @@ def undoable(memory: Memory, kind: str, key: str) -> Operation | None:
 
 def door(request: Request) -> Door:
     """The engine as this caller sees it."""
-    return Door(request.app.state.engine, request.state.access)
+    return Door(request.app.state.engine, request.state.access, "web")
 
 
 def memory_of(request: Request, need: Permission = "read") -> Memory:

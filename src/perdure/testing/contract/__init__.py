@@ -10,6 +10,7 @@ class TestMyStore(StoreContract):
 
 from __future__ import annotations
 
+from perdure.testing.contract.accesses import AccessContract
 from perdure.testing.contract.conversation import ConversationContract
 from perdure.testing.contract.digests import DigestContract
 from perdure.testing.contract.index import IndexContract
@@ -40,6 +41,7 @@ class StoreContract(
     IndexContract,
     IndexWholeContract,
     OversightContract,
+    AccessContract,
     WholeStoreContract,
 ):
     """Everything a store promises."""

@@ -145,7 +145,7 @@ class SeriesContract:
 
         assert live(19, 30, 99) == [lease]
         assert live(20, 30, 99) == live(0, 10, 99) == live(10, 20, 100) == []
-        longer = lease._replace(until_us=200)
+        longer = replace(lease, until_us=200)
         store.write(ANA, lambda tx: tx.series.put_lease(S, longer))
         assert live(10, 20, 150) == [longer]
         store.write(ANA, lambda tx: tx.series.drop_leases(S, "h", 0))

@@ -3,6 +3,9 @@
 -- name: index_head
 SELECT * FROM index_heads WHERE space = %s AND user_id = %s;
 
+-- name: index_head_shared
+SELECT * FROM index_heads WHERE space = %s AND user_id = %s FOR SHARE;
+
 -- name: index_head_locked
 SELECT * FROM index_heads WHERE space = %s AND user_id = %s FOR NO KEY UPDATE;
 

@@ -1,4 +1,4 @@
-"""`/v1/users/{user}/journal`, `/diff`, `/jobs`, `/audit`: what was changed, and taking it back; forgetting a user."""
+"""`/v1/users/{user}/journal`, `/accesses`, `/diff`, `/jobs`, `/audit`: what was done, taking it back; forgetting a user."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
 
+from perdure.domain.accesses import Access
 from perdure.domain.jobs import Job, JobState
 from perdure.domain.journal import Operation
 from perdure.domain.overview import Overview
-from perdure.interfaces.http.answering import answer, number_cursor, page_behind, page_of
+from perdure.interfaces.http.answering import answer, number_cursor, page_behind, page_of, text_cursor
 from perdure.interfaces.http.asking import NUMBER_MAX, Body, Instant, Paged, Reads, Rules, Text, Writes, examples
 from perdure.interfaces.http.bodies import StrictRoute
 from perdure.interfaces.http.description import described, many
@@ -50,6 +51,16 @@ def journal(memory: Reads, page: Paged) -> Response:
     """What was changed in this user's derived data, by whom and why, newest first."""
     rows = min(page.limit + 1, page.most)
     return page_behind(memory.journal(rows, before=number_cursor(page)), page, lambda one: one.seq)
+
+
+@router.get("/accesses", summary="List accesses", **described("listAccesses", many(Access)))
+def accesses(memory: Rules, page: Paged) -> Response:
+    """Who read or changed what of this user's data, newest first: ids, never what the records say.
+
+    Needs the permission `admin`, and has entries only while the setting `access_log` is on.
+    """
+    rows = min(page.limit + 1, page.most)
+    return page_behind(memory.accesses(rows, before=text_cursor(page)), page, lambda one: one.id)
 
 
 @writes.post(

@@ -9,8 +9,9 @@ from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
 from perdure import TimeRange, extract_time_range
+from perdure.domain.accesses import Access
 from perdure.domain.reports import DoctorReport, ProcessReport, PurgeReport, VerifyReport
-from perdure.interfaces.http.answering import answer, page_of
+from perdure.interfaces.http.answering import answer, page_behind, page_of, text_cursor
 from perdure.interfaces.http.asking import PLAIN, Body, Instant, Paged, Whole, examples
 from perdure.interfaces.http.bodies import StrictRoute
 from perdure.interfaces.http.description import described, many
@@ -38,6 +39,13 @@ class Seconds(Body):
 def users(door: Whole, page: Paged) -> Response:
     """The users of the space, in order."""
     return page_of(door.whole("read").users(limit=page.rows), page, lambda one: one)
+
+
+@router.get("/accesses", summary="List accesses of the space", **described("listSpaceAccesses", many(Access)))
+def accesses(door: Whole, page: Paged) -> Response:
+    """Who did what that concerned no single user, newest first: exports of all, agents, keys, upkeep, forgetting a user."""
+    rows = min(page.limit + 1, page.most)
+    return page_behind(door.whole().accesses(rows, before=text_cursor(page)), page, lambda one: one.id)
 
 
 @writes.post("/doctor", summary="Examine the store", **described("examine", DoctorReport))

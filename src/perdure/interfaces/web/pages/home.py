@@ -29,7 +29,7 @@ USERS_SHOWN = 1_000
 @router.get("/")
 def start(request: Request) -> Response:
     """To the user that is meant when none is named."""
-    access, engine = request.state.access, request.app.state.engine
+    access, engine = request.state.access, door(request).seen
     named = engine.default_user
     if access.users is not None:
         named = named if named in access.users else min(access.users, default="")
@@ -41,7 +41,7 @@ def start(request: Request) -> Response:
 @router.get("/users")
 def users(request: Request, q: str = "") -> Response:
     """Whose memory may be looked at."""
-    access, engine = request.state.access, request.app.state.engine
+    access, engine = request.state.access, door(request).seen
     access.allow("read")
     known = engine.users(limit=USERS_SHOWN) if access.users is None else sorted(access.users)
     found = [one for one in known if q.casefold() in one.casefold()]
