@@ -18,6 +18,7 @@ from perdure.domain.limits import Limits
 from perdure.engine import appending, specs
 from perdure.engine import contexts as compaction
 from perdure.handles import knowledge as handle_knowledge
+from perdure.ports import paths
 from perdure.services import (
     agents,
     keeping,
@@ -161,8 +162,8 @@ def stated_bounds(scene: Scene) -> Iterator[Bound]:
         lambda n: contexts.read_document(_document(n), bytes_max=len(_document())),
         "document_bytes_max",
     )
-    yield Bound("path", text.PATH_BYTES_MAX, lambda n: text.check_path("a/" * (n // 2) + "a" * (n % 2), "path"), "`path`")
-    yield Bound("file name", text.NAME_BYTES_MAX, lambda n: text.check_path("x" * n, "path"), "`path`")
+    yield Bound("path", paths.PATH_BYTES_MAX, lambda n: paths.check_path("a/" * (n // 2) + "a" * (n % 2), "path"), "`path`")
+    yield Bound("file name", paths.NAME_BYTES_MAX, lambda n: paths.check_path("x" * n, "path"), "`path`")
     yield Bound("seconds of a setting", 10**9, lambda n: perdure.Settings(deadline_s=n), "`deadline_s`")
     yield Bound("schema name", 57, lambda n: perdure.Settings(postgres_schema="x" * n), "`postgres_schema`")
 

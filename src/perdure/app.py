@@ -20,7 +20,6 @@ from perdure.domain.portable import ExportReport, ImportReport
 from perdure.domain.recall import parse_blend
 from perdure.domain.reports import BackupReport, DoctorReport, Health, ProcessReport, PurgeReport, StoreFile, VerifyReport
 from perdure.domain.scope import DEFAULT, RESERVED, Owner, Scope
-from perdure.domain.text import check_path
 from perdure.engine.upkeep import CURATE, EXTRACT
 from perdure.handles.agents import AgentHandle
 from perdure.handles.api_keys import ApiKeyHandle
@@ -45,6 +44,7 @@ from perdure.parts import (
 from perdure.ports.clock import Clock
 from perdure.ports.contexts import ContextStore
 from perdure.ports.index import INDEX_JOB
+from perdure.ports.paths import check_path
 from perdure.ports.store import Progress, Store, check_progress
 from perdure.services.accessing import AccessLog, noting
 from perdure.services.aggregates import Aggregates

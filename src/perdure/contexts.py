@@ -37,11 +37,12 @@ from perdure.domain.contexts import (
 )
 from perdure.domain.errors import Conflict, InvalidInput, NotFound
 from perdure.domain.secrets import without_secrets_in
-from perdure.domain.text import brief, check_flag, check_path
+from perdure.domain.text import brief, check_flag
 from perdure.domain.times import to_us
 from perdure.engine.contexts import CompactionPlan, CompactionRules, RuleFields, added, apply, full_history, planned
 from perdure.ports.clock import Clock
 from perdure.ports.contexts import ContextDraft, ContextStore, SavedContext
+from perdure.ports.paths import check_path
 
 if TYPE_CHECKING:
     from typing import Self, Unpack

@@ -109,7 +109,7 @@ def test_a_key_for_a_store_that_cannot_be_encrypted_is_refused(url: str) -> None
 
 @pytest.mark.parametrize("bad", ["a\0b", "x" * 1_001])
 def test_a_key_that_cannot_be_one_is_refused_and_not_shown(tmp_path: Path, bad: str) -> None:
-    with pytest.raises(InvalidInput, match="encryption.key") as told:
+    with pytest.raises(InvalidInput, match=r"encryption.key") as told:
         perdure.open(settings=settings(tmp_path / "s.db", bad))
     assert bad not in str(told.value)
     assert not (tmp_path / "s.db").exists()

@@ -16,7 +16,8 @@ import pytest
 import perdure
 from perdure import contexts
 from perdure.domain.errors import MESSAGE_CHARS_MAX
-from perdure.domain.text import brief, check_path, has_more_parts
+from perdure.domain.text import brief, has_more_parts
+from perdure.ports.paths import check_path
 from perdure.testing import StoppedClock
 
 NOW = datetime(2024, 5, 15, 12, tzinfo=UTC)
@@ -92,6 +93,9 @@ REFUSED: dict[str, Callable[[Any, Any], Any]] = {
     "an id that is equal to anything": lambda engine, ana: engine.memory(Agreeing("ana")),
     "a role that is equal to anything": lambda engine, ana: ana.append(Agreeing("\ud800"), "x"),
     "a kind of todo that is equal to anything": lambda engine, ana: ana.todos.add("run", Agreeing("\ud800")),
+    "a type of memory that is equal to anything": lambda engine, ana: ana.remember("Ana likes tea", Agreeing("\ud800")),
+    "an importance that is no whole number": lambda engine, ana: ana.remember("Ana likes tea", importance=1.0),
+    "an importance that is equal to anything": lambda engine, ana: ana.remember("Ana likes tea", importance=Agreeing("x")),
     "a time to settle that no float can hold": lambda engine, ana: ana.series("s").configure(settles_after_s=HUGE),
     "a history that keeps a number of 5,000 digits": lambda engine, ana: contexts.CompactionRules(keep=HUGE),
     "a document that is a number": lambda engine, ana: contexts.read_document(5),

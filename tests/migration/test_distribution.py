@@ -55,7 +55,9 @@ def test_every_statement_but_those_about_the_whole_store_names_the_user():
     nameless = {
         name
         for name, text in sql.items()
-        if not (re.search(r"\buser_id = %s|VALUES \(%s(::text)?, %s|\(%s, %s", text) or re.search(r"INSERT INTO \w+ VALUES", text))
+        if not (
+            re.search(r"\buser_id = %s|VALUES \(%s(::text)?, %s|\(%s, %s", text) or re.search(r"INSERT INTO \w+ VALUES", text)
+        )
     }
     assert nameless <= OF_THE_STORE, f"{nameless - OF_THE_STORE} may reach more than one user"
     assert sql.keys() >= OF_THE_STORE

@@ -82,45 +82,6 @@ def engine(proxy: Proxy, postgres_schema: str) -> Iterator[perdure.Engine]:
         yield engine
 
 
-def test_a_black_hole_ends_at_the_deadline_and_work_goes_on_afterwards(engine: perdure.Engine, proxy: Proxy) -> None:
-    ana = engine.memory("ana")
-    ana.append("user", "before")
-    proxy.swallowing.set()
-    started = time.monotonic()
-    for call in (lambda: ana.append("user", "into the void", id="m1"), ana.messages):
-        with pytest.raises(perdure.Unavailable):
-            call()
-    assert time.monotonic() - started < 2 * (DEADLINE_S + GRACE_S)
-    proxy.swallowing.clear()
-    proxy.cut()
-    until = time.monotonic() + 60
-    while True:
-        try:
-            ana.append("user", "into the void", id="m1")
-            break
-        except perdure.Unavailable:
-            assert time.monotonic() < until
-    ana.append("user", "after")
-    assert [message.content for message in ana.messages()] == ["before", "into the void", "after"]
-    assert engine.verify().clean
-
-
-def test_connections_that_break_are_replaced_and_nothing_is_doubled(engine: perdure.Engine, proxy: Proxy) -> None:
-    ana = engine.memory("ana")
-    for number in range(12):
-        if number % 3 == 2:
-            proxy.cut()
-        until = time.monotonic() + 60
-        while True:
-            try:
-                ana.append("user", str(number), id=f"m{number}")
-                break
-            except perdure.Unavailable:
-                assert time.monotonic() < until
-    assert [message.content for message in ana.messages()] == [str(number) for number in range(12)]
-    assert [message.seq for message in ana.messages()] == list(range(1, 13))
-
-
 def test_who_vanishes_in_the_middle_of_a_transaction_keeps_nobody_waiting(engine: perdure.Engine, proxy: Proxy) -> None:
     """The server never hears that the client has given up: it must give up, too, or it holds the client's locks for hours."""
     ana = engine.memory("ana")

@@ -162,7 +162,9 @@ def locked(path: Path, *, shared: bool = False, deadline_s: float = LOCK_DEADLIN
             _lock(file, path, shared=shared, deadline_s=deadline_s)
         yield
     finally:
-        os.close(file)
+        # Nothing was written to it; whatever the disk says, the lock is let go.
+        with suppress(OSError):
+            os.close(file)
 
 
 @contextmanager

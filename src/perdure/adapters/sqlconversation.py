@@ -15,7 +15,7 @@ from perdure.domain.messages import Session
 from perdure.domain.scope import Address, Owner
 from perdure.domain.times import to_us
 from perdure.ports import conversation_rows as forms
-from perdure.ports import rows
+from perdure.ports import rows, tallies
 
 DIGESTS_PER_SESSION_MAX = 1_000_000
 
@@ -91,7 +91,7 @@ class SqlConversation:
         place = (*self._at(session.address), session.number)
         self.remove_digests(self.list_digests(session.address, session.number, None, limit=DIGESTS_PER_SESSION_MAX), by=by)
         for row in self._run.all("find_tally", place):
-            self._journal.record(partial(rows.tally_operation, held=rows.to_tally(row), tally=None, by=by))
+            self._journal.record(partial(tallies.tally_operation, held=tallies.to_tally(row), tally=None, by=by))
         for name in ("remove_session_calls", "remove_session_tally", "remove_session_messages"):
             self._run.change(name, place)
         row = rows.session_row(self._owner, session)

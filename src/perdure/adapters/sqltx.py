@@ -37,7 +37,7 @@ from perdure.domain.messages import CallState, Message, MessageQuery, Session, b
 from perdure.domain.scope import Address, MessageId, Owner, SessionId, ToolCallId
 from perdure.domain.tally import Tally
 from perdure.domain.times import to_us
-from perdure.ports import rows
+from perdure.ports import rows, tallies
 from perdure.ports.index import index_job
 from perdure.ports.rewriting import rewritten
 
@@ -190,7 +190,7 @@ class SqlTx:
 
     def find_tally(self, address: Address, session_number: int) -> Tally | None:
         found = self._one("find_tally", address.agent, address.channel, session_number)
-        return None if found is None else rows.to_tally(found)
+        return None if found is None else tallies.to_tally(found)
 
     def list_operations(self, *, limit: int, before: int | None = None) -> list[Operation]:
         found = self._all("list_operations", MAX_INTEGER if before is None else before, limit)
@@ -213,8 +213,8 @@ class SqlTx:
     def put_tally(self, tally: Tally, *, by: Attribution) -> None:
         held = self.find_tally(tally.address, tally.session_number)
         journal = SqlJournal(self._run, self._owner)
-        operation = journal.record(lambda seq: rows.tally_operation(seq, held, tally, by))
-        self._run.put("put_tally", [rows.tally_row(self._owner, tally, operation)])
+        operation = journal.record(lambda seq: tallies.tally_operation(seq, held, tally, by))
+        self._run.put("put_tally", [tallies.tally_row(self._owner, tally, operation)])
 
     # -- statements
 

@@ -15,6 +15,8 @@ from perdure.domain.times import from_us, to_us
 Trust = Literal["tool", "import", "agent", "user"]
 """Who said so. What is derived is trusted no more than the least of its sources."""
 TRUSTS: tuple[Trust, ...] = get_args(Trust)
+ROLE_OF_TRUST: dict[Trust, str] = {"user": "user", "agent": "assistant", "tool": "tool", "import": "import"}
+"""Whose words something is shown as."""
 """The least first."""
 UNTRUSTED: tuple[Trust, ...] = ("tool", "import")
 """Anybody's words: what tools returned, and what came from elsewhere."""

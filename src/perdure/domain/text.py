@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import reprlib
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeAlias
 
 from perdure.domain.errors import InvalidInput, LimitExceeded
@@ -16,8 +14,6 @@ from perdure.domain.secrets import may_hold_secrets, without_secrets_in
 JSON_DEPTH_MAX = 64
 JSON_PARTS_MAX = 2**26
 INTEGER_BITS_MAX = 3_000
-PATH_BYTES_MAX, NAME_BYTES_MAX = 4_000, 255
-"""What file systems allow, but for a little room that a temporary name needs."""
 
 # The shape of a JSON value is its caller's affair, so it is `Any` to the type checker; `check_json` holds it to JSON.
 Json: TypeAlias = Any
@@ -69,24 +65,6 @@ def check_flag(value: bool, what: str) -> bool:
     if not isinstance(value, bool):
         raise InvalidInput(f"`{what}` = {brief(value)} must be True or False")
     return value
-
-
-def check_path(value: str | os.PathLike[str], what: str) -> Path:
-    """`value` as a path, if the system can have a file of that name."""
-    text = str.__str__(value) if isinstance(value, str) else os.fspath(value) if isinstance(value, os.PathLike) else None
-    if not isinstance(text, str):
-        raise InvalidInput(f"`{what}` must be the name of a file, not a `{type(value).__name__}`; pass a text or a path")
-    try:
-        raw = os.fsencode(text)
-    except UnicodeEncodeError:
-        raise InvalidInput(f"`{what}` contains a lone surrogate, which no file is named by; remove it") from None
-    if b"\0" in raw:
-        raise InvalidInput(f"`{what}` contains a NUL character, which no file is named by; remove it")
-    if len(raw) > PATH_BYTES_MAX or any(len(part) > NAME_BYTES_MAX for part in raw.split(b"/")):
-        raise InvalidInput(
-            f"`{what}` is longer than the {PATH_BYTES_MAX} bytes of a path or the {NAME_BYTES_MAX} of a name; use a shorter one"
-        )
-    return Path(text)
 
 
 def check_id(value: str, what: str, *, bytes_max: int) -> str:

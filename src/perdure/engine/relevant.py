@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from perdure.domain.context import Block
-from perdure.domain.memories import UNTRUSTED, Trust
+from perdure.domain.memories import ROLE_OF_TRUST, UNTRUSTED, Trust
 from perdure.domain.recall import Hit
 from perdure.engine.cards import Card
 from perdure.engine.sentences import cut_text
@@ -27,7 +27,6 @@ EXCERPT_CHARS_MIN = 120
 SPEAKER_CHARS_MAX = 40
 UNTRUSTED_SHARE = 0.5
 """Of the room of any block, so much at most goes to anybody's words: a flood of them cannot push out what the user said."""
-ROLES: dict[Trust, str] = {"user": "user", "agent": "assistant", "tool": "tool", "import": "import"}
 MISSES_MAX = 8
 """After so many hits in a row that do not fit, the rest is not tried."""
 
@@ -106,7 +105,7 @@ def _within_share(listed: Listed, tokens_max: int, count: Count) -> Listed:
 
 def mark(trust: Trust | None) -> str:
     """How a thing is marked that is not in the user's own words; empty for what is."""
-    return "" if trust in (None, "user") else f" ({ROLES[trust]})"
+    return "" if trust in (None, "user") else f" ({ROLE_OF_TRUST[trust]})"
 
 
 def _of_lines(listed: Listed, count_lines: int, count: Count) -> Block | None:
@@ -232,7 +231,7 @@ def _line(shown: _Shown) -> str:
 
 def _speaker(hit: Hit) -> str:
     """The name on one line, with the role that it cannot take from itself."""
-    role = ROLES["import" if hit.trust is None else hit.trust]
+    role = ROLE_OF_TRUST["import" if hit.trust is None else hit.trust]
     name = " ".join(_IN_NAMES.sub(" ", hit.speaker).split())[:SPEAKER_CHARS_MAX] or role
     return name if name == role else f"{name} ({role})"
 

@@ -177,7 +177,8 @@ class Memories:
     @traced(UPDATE)
     def edit(self, key: str, *, importance: int | None = None, label: str | None = None) -> Recalled:
         """Correct what is said about the memory as a whole. What it states is corrected by `remember(…, corrects=True)`."""
-        if importance is not None and (isinstance(importance, bool) or importance not in range(IMPORTANCE_MAX + 1)):
+        known = isinstance(importance, int) and not isinstance(importance, bool) and 0 <= importance <= IMPORTANCE_MAX
+        if importance is not None and not known:
             raise InvalidInput(f"`importance` = {brief(importance)} must be a whole number from 0 to {IMPORTANCE_MAX}")
 
         if label is not None:

@@ -20,7 +20,8 @@ from perdure.domain.portable import (
     Part,
 )
 from perdure.domain.scope import Owner, Scope, shared_owner
-from perdure.domain.text import brief, check_flag, check_path
+from perdure.domain.text import brief, check_flag
+from perdure.ports.paths import check_path
 from perdure.ports.store import Progress
 from perdure.services.exporting import Exporting, Target
 from perdure.services.foreign import ForeignImporting, format_of

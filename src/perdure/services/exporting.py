@@ -13,7 +13,8 @@ from typing import IO, cast
 from perdure.domain.errors import Conflict, InvalidInput
 from perdure.domain.portable import ExportReport, Part
 from perdure.domain.scope import RESERVED, Owner, shared_owner
-from perdure.domain.text import check_flag, check_path
+from perdure.domain.text import check_flag
+from perdure.ports.paths import check_path
 from perdure.ports.store import Progress, Snapshot, Store, check_progress
 from perdure.services.backup import new_file
 from perdure.services.portable import PORTABLE, encoded, line_of, portable_row

@@ -279,6 +279,8 @@ def check_proposal(proposal: Proposal) -> Proposal:
     """`proposal` if its fields are of the kinds there are. Whatever the annotations say: it may be anybody's."""
     if not isinstance(proposal, Proposal):
         raise InvalidInput(f"a proposal is a `{type(proposal).__name__}`; give `Proposal` values")
+    for name in ("type", "fact_type"):
+        utf8_size(getattr(proposal, name), f"`{name}`")  # also not text that is equal to what it pleases
     if proposal.type not in MEMORY_TYPES:
         raise InvalidInput(f"`type` = {brief(proposal.type)} cannot be written; use one of {', '.join(MEMORY_TYPES)}")
     if proposal.fact_type not in FACT_TYPES:
@@ -308,8 +310,9 @@ def _check_words(proposal: Proposal) -> None:
 
 
 def _check_numbers(proposal: Proposal) -> None:
-    if isinstance(proposal.importance, bool) or proposal.importance not in range(IMPORTANCE_MAX + 1):
-        raise InvalidInput(f"`importance` = {brief(proposal.importance)} must be a whole number from 0 to {IMPORTANCE_MAX}")
+    importance: object = proposal.importance
+    if isinstance(importance, bool) or not isinstance(importance, int) or not 0 <= importance <= IMPORTANCE_MAX:
+        raise InvalidInput(f"`importance` = {brief(importance)} must be a whole number from 0 to {IMPORTANCE_MAX}")
     confidence: object = proposal.confidence
     if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0 <= confidence <= 1:
         raise InvalidInput(f"`confidence` = {brief(confidence)} must be a number from 0 to 1")

@@ -440,7 +440,7 @@ def _bad_agent(agent: str | None) -> str | None:
 
 
 def _check_scope(wanted: object) -> None:
-    if wanted is not None and wanted not in LESSON_SCOPES:
+    if wanted is not None and (type(wanted) is not str or wanted not in LESSON_SCOPES):
         raise InvalidInput(f"`scope` = {brief(wanted)} is unknown; use one of {', '.join(LESSON_SCOPES)}")
 
 

@@ -33,7 +33,7 @@ from perdure.engine.scheduling import is_repeat
 from perdure.engine.specs import checked
 from perdure.engine.upkeep import CURATE, EXTRACT, SWEEP, TALLY, TRANSCRIPT
 from perdure.ports import conversation_rows as forms
-from perdure.ports import rows
+from perdure.ports import rows, tallies
 from perdure.ports.accesses import to_access
 from perdure.ports.oversight import to_decision, to_usage
 from perdure.ports.records import to_record
@@ -195,7 +195,7 @@ _READ: Mapping[str, Callable[[AnyRow], Iterator[object]]] = {
     "jobs": _one(rows.to_job),
     "owners": _one(lambda row: _Count(row[2])),
     "operations": _an_operation,
-    "tallies": _one(rows.to_tally),
+    "tallies": _one(tallies.to_tally),
     "state_keys": _a_key,
     "state_revisions": _a_revision,
     "series": _one(rows.to_series),

@@ -106,7 +106,7 @@ class Todos:
 
     def update_task(self, scope: Scope, key: str, *, state: TaskState | None, progress: float | None) -> AgentTask:
         check_id(key, "task", bytes_max=ID_BYTES_MAX)
-        if state is not None and state not in TASK_STATES:
+        if state is not None and utf8_size(state, "`state`") >= 0 and state not in TASK_STATES:
             raise InvalidInput(f"`state` = {brief(state)} is unknown; use one of {', '.join(TASK_STATES)}")
         if progress is not None and (
             isinstance(progress, bool) or not isinstance(progress, int | float) or not 0 <= progress <= 1

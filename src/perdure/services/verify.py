@@ -12,7 +12,7 @@ from perdure.engine.data_invariants import DataInvariants
 from perdure.engine.index_invariants import IndexInvariants
 from perdure.engine.invariants import Invariants
 from perdure.ports import conversation_rows as forms
-from perdure.ports import rows
+from perdure.ports import rows, tallies
 from perdure.ports.accesses import to_access
 from perdure.ports.index import to_head, to_index_row
 from perdure.ports.oversight import to_decision, to_usage
@@ -80,8 +80,8 @@ def _checks(laws: Invariants, data: DataInvariants, index: IndexInvariants) -> d
         return laws.session(owner, held)
 
     def tally(owner: Owner, row: rows.AnyRow) -> Iterator[Finding]:
-        held = rows.to_tally(row)
-        return laws.tally(owner, held, rows.tally_key(held), row[-1])
+        held = tallies.to_tally(row)
+        return laws.tally(owner, held, tallies.tally_key(held), row[-1])
 
     def digest(owner: Owner, row: rows.AnyRow) -> Iterator[Finding]:
         held = forms.to_digest(row)

@@ -13,7 +13,7 @@ from perdure.domain.journal import Attribution, Operation
 from perdure.domain.messages import Session
 from perdure.domain.scope import Address, Owner
 from perdure.ports import conversation_rows as forms
-from perdure.ports import rows
+from perdure.ports import rows, tallies
 
 
 class MemoryConversation:
@@ -90,8 +90,8 @@ class MemoryConversation:
         self.remove_digests(self.list_digests(session.address, session.number, None, limit=2**62), by=by)
         place = (session.address.agent, session.address.channel, session.number)
         for row in self._held.of("tallies", *place):
-            held = rows.to_tally(row)
-            self._record(rows.tally_operation(self._next(), held, None, by))
+            held = tallies.to_tally(row)
+            self._record(tallies.tally_operation(self._next(), held, None, by))
         for row in self._held.of("tool_calls"):
             if (row[2], row[3], row[5]) == place:
                 self._held.remove("tool_calls", row[:6])

@@ -44,7 +44,7 @@ from perdure.domain.reports import Finding, StoreDescription, StoreFile
 from perdure.domain.scope import Address, MessageId, Owner, SessionId, ToolCallId
 from perdure.domain.tally import Tally
 from perdure.domain.times import from_us
-from perdure.ports import rows
+from perdure.ports import rows, tallies
 from perdure.ports.index import INDEX_JOB, INDEXED, IndexHead, head_row, index_job, seed_rows
 from perdure.ports.oversight import to_usage, usage_sum
 from perdure.ports.rewriting import rewritten
@@ -214,7 +214,7 @@ class MemoryTx:
 
     def find_tally(self, address: Address, session_number: int) -> Tally | None:
         row = self._held.tables["tallies"].get((*self._prefix, address.agent, address.channel, session_number))
-        return None if row is None else rows.to_tally(row)
+        return None if row is None else tallies.to_tally(row)
 
     def list_operations(self, *, limit: int, before: int | None = None) -> list[Operation]:
         operations = [rows.to_operation(row) for row in reversed(self._held.of("operations"))]
@@ -238,10 +238,10 @@ class MemoryTx:
         if self.find_session(tally.address, tally.session_number) is None:
             raise Conflict("the tally counts a session that does not exist; read again")
         seq = len(self._held.tables["operations"]) + 1
-        operation = rows.tally_operation(seq, self.find_tally(tally.address, tally.session_number), tally, by)
+        operation = tallies.tally_operation(seq, self.find_tally(tally.address, tally.session_number), tally, by)
         self._held.put("owners", (*self._prefix, seq))
         self._held.put("operations", rows.operation_row(self._owner, operation))
-        self._held.put("tallies", rows.tally_row(self._owner, tally, seq))
+        self._held.put("tallies", tallies.tally_row(self._owner, tally, seq))
 
 
 class MemorySnapshot:

@@ -7,6 +7,7 @@ own tools open the file too; connections are then given the derived key, which s
 from __future__ import annotations
 
 import hashlib
+import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -55,34 +56,43 @@ class Cipher:
 
     def open(self, *, read_only: bool = False) -> apsw.Connection:
         """A connection that can read the file. A key that does not fit is `InvalidInput`."""
-        new = not _head(self._path)
+        salt = _salt(self._path)
         try:
-            return self._opened(read_only)
+            return self._opened(salt, read_only) if salt or read_only else self._made()
         except apsw.NotADBError:
-            if not new:
-                raise self._refusal() from None
-        # A file without content has no salt yet; SQLCipher writes one with its first page. Another process was faster.
+            # Another process made the file meanwhile, or it is another file under the number of one that was removed.
+            _salts.pop(_inode(self._path), None)
         try:
-            return self._opened(read_only)
+            return self._opened(_salt(self._path), read_only)
         except apsw.NotADBError:
             raise self._refusal() from None
 
-    def _opened(self, read_only: bool) -> apsw.Connection:
+    def _made(self) -> apsw.Connection:
+        """On a file without content: its first page, which carries the salt, is written under the lock, so that of several
+        processes one decides it."""
+        salt = os.urandom(SALT_BYTES)
+        connection = self._opened(salt, read_only=False)
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute("PRAGMA user_version = 0")
+            connection.execute("COMMIT")
+        except apsw.Error:
+            connection.close()
+            raise
+        _remember(self._path, salt)
+        return connection
+
+    def _opened(self, salt: bytes, read_only: bool) -> apsw.Connection:
         connection = CipherConnection(self._driver, self._path, read_only=read_only)
         try:
-            connection.execute(f"PRAGMA key = {self._key()}")
+            if salt:
+                connection.execute(f"PRAGMA key = \"x'{_derived(self._passphrase, salt).hex()}{salt.hex()}'\"")
             connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
         except apsw.Error:
             connection.close()
             raise
         # It is no apsw connection, but all that the store asks of one: the tests run the whole contract on it.
         return cast(apsw.Connection, connection)
-
-    def _key(self) -> str:
-        salt = _head(self._path)
-        if len(salt) < SALT_BYTES:
-            return "'" + self._passphrase.replace("'", "''") + "'"
-        return f"\"x'{_derived(self._passphrase, salt).hex()}{salt.hex()}'\""
 
     def _refusal(self) -> InvalidInput:
         return InvalidInput(
@@ -106,6 +116,33 @@ def refuse_mismatch(path: str, *, with_key: bool) -> None:
             f"the file at {path} is encrypted, or no SQLite database; if it is a perdure store, set `encryption_key` "
             "(PERDURE_ENCRYPTION_KEY) to the key it was made with"
         )
+
+
+_salts: dict[tuple[int, int], bytes] = {}
+SALTS_MAX = 1_000
+
+
+def _salt(path: str) -> bytes:
+    """The salt of an encrypted file; empty if it has no content. Read once per file and process: SQLCipher has a table of
+    locks of its own, and closing the file behind its back drops what this process has locked (see `_head`)."""
+    found = _salts.get(_inode(path), b"")
+    if not found and len(found := _head(path)) == SALT_BYTES:
+        _remember(path, found)
+    return found if len(found) == SALT_BYTES else b""
+
+
+def _remember(path: str, salt: bytes) -> None:
+    if len(_salts) >= SALTS_MAX:
+        _salts.clear()
+    _salts[_inode(path)] = salt
+
+
+def _inode(path: str) -> tuple[int, int]:
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return (0, 0)
+    return (found.st_dev, found.st_ino)
 
 
 @lru_cache(maxsize=4)

@@ -9,11 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from perdure.domain.context import Context
 from perdure.domain.journal import Operation
 from perdure.domain.lessons import Lesson
-from perdure.domain.memories import TRUST_OF_ROLE, Statement, Trust, least
+from perdure.domain.memories import ROLE_OF_TRUST, TRUST_OF_ROLE, Statement, Trust, least
 from perdure.domain.messages import Message
 from perdure.domain.recall import Recall
 from perdure.domain.things import Todo
-from perdure.engine.relevant import ROLES
 from perdure.interfaces.mcp.offers import fence
 from perdure.services.knowledge import Recalled
 from perdure.services.sessions import SessionLine
@@ -34,7 +33,7 @@ def _name(text: str) -> str:
 
 def _said_by(trust: Trust | None) -> str:
     """The source of what is not in the user's own words."""
-    return "" if trust in (None, "user") else f", by {ROLES[trust]}"
+    return "" if trust in (None, "user") else f", by {ROLE_OF_TRUST[trust]}"
 
 
 def found(value: Recall) -> Iterator[str]:
