@@ -7,6 +7,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -22,6 +23,7 @@ from proof.servers import Postgres
 
 ROOT = Path(__file__).parents[1]
 DEADLINE_S = {"quick": 300.0, "full": 3_600.0}
+STOPPING_S = 20.0
 EXIT = {"kept": 0, "broken": 1, "unproven": 2, "failed": 3}
 """How a single promise's process ends, by its verdict."""
 
@@ -113,9 +115,7 @@ def _in_a_process(name: str, seed: int, given: argparse.Namespace) -> Outcome:
             process.wait(DEADLINE_S[size])
         except subprocess.TimeoutExpired:
             error = f"it did not end within {DEADLINE_S[size]:.0f} s"
-            # The group is its own: it leads it, and it has not been waited for, so the number is not given away.
-            os.killpg(process.pid, 9)
-            process.wait()
+            _end(process)
         if not path.exists():
             error = error or f"its process ended with {process.returncode} and told nothing"
             return Outcome(promise, "failed", "none", seed, size, time.monotonic() - began, {}, {}, (), {}, (), error)
@@ -127,5 +127,17 @@ def _in_a_process(name: str, seed: int, given: argparse.Namespace) -> Outcome:
     return outcome
 
 
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Let it stop what it started; then by force. Its group is its own, and its number is not given away before `wait`."""
+    os.killpg(process.pid, signal.SIGTERM)
+    try:
+        process.wait(STOPPING_S)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
 if __name__ == "__main__":
+    # As Ctrl-C does: leave by the way that stops servers and removes folders.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     sys.exit(main())

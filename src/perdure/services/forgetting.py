@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from perdure.domain.digests import SPINE_ADDRESS, SPINE_SESSION, Digest
 from perdure.domain.entities import parse_ref
+from perdure.domain.errors import Unavailable
 from perdure.domain.journal import Attribution
 from perdure.domain.memories import to_memory
 from perdure.domain.messages import Message
@@ -83,7 +84,7 @@ class Forgetting:
         files = 0 if self.transcripts is None else self.transcripts.erase(owner)
         by = Attribution("user", self.clock.now(), "forget")
         lessons = int(self.lessons.erase(owner)) + self.lessons.forget(owner, lambda _text: True, by)
-        self.store.purge()
+        self._overwrite()
         return Forgotten({"rows": count}, lessons=lessons, transcripts=files)
 
     def forget_entity(self, scope: Scope, ref: str) -> Forgotten:
@@ -126,8 +127,17 @@ class Forgetting:
         files = self._drop_transcripts(owner, touched)
         lessons = self.lessons.strike(owner, lambda line: strike(line) != line)
         lessons += self.lessons.forget(owner, lambda text: strike(text) != text, by)
-        self.store.purge()
+        self._overwrite()
         return replace(report, transcripts=files, lessons=lessons)
+
+    def _overwrite(self) -> None:
+        """What is forgotten leaves the disk, too."""
+        try:
+            self.store.purge()
+        except Unavailable as error:
+            raise Unavailable(
+                f"it is forgotten and no call tells of it, but its bytes stay on the disk until a purge succeeds: {error}"
+            ) from error
 
     def _drop_transcripts(self, owner: Owner, touched: list[Place]) -> int:
         """They are written again by jobs, from what is left."""
