@@ -27,6 +27,7 @@ from perdure.services import (
     overviewing,
     readthrough,
     recalling,
+    state,
     todos,
     turns,
 )
@@ -117,6 +118,7 @@ def stated_bounds(scene: Scene) -> Iterator[Bound]:
     yield Bound("id: state key", ids, lambda n: scene.bea.state.save("x" * n, 1), "`key`")
     yield Bound("id: series", ids, lambda n: scene.bea.series("x" * n).merge([]), "`series`")
     yield Bound("id: request", ids, lambda n: scene.bea.state.save("k", 1, request="x" * n), "`request`")
+    yield Bound("pattern", state.PATTERN_BYTES_MAX, lambda n: scene.bea.state.search("x" * n), "`pattern`")
     yield Bound("JSON depth", text.JSON_DEPTH_MAX + 1, lambda n: scene.bea.state.save("k", _nested(n)), "nested deeper")
     yield Bound("integer bits", text.INTEGER_BITS_MAX, lambda n: scene.bea.state.save("k", 2 ** (n - 1)), "bits")
     yield Bound("tokens of a message", appending.TOKENS_MAX, lambda n: scene.bea.append("user", "x", tokens=n), "`tokens`")

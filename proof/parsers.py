@@ -123,7 +123,7 @@ def _models(memory: perdure.Memory) -> list[Parser]:
 
 def _words() -> list[Parser]:
     return [
-        Parser("extract_time_range", lambda text: extract_time_range(text, NOW, "Europe/Berlin"), TIMES, 20),
+        Parser("extract_time_range", lambda text: extract_time_range(text, NOW, "Europe/Berlin"), TIMES, 8),
         Parser("find_times", lambda text: timewords.find_times(text[:8_000], NOW, "UTC"), TIMES, 5, trusted=True),
         Parser("understand", lambda text: understand(text, NOW, "UTC"), TIMES, 5, trusted=True),
         Parser("sentences", sentences.sentences, (*TIMES, "One. Two! Three? e.g. four… 3.5 kg."), 5, trusted=True),

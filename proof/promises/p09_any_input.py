@@ -30,7 +30,7 @@ from proof.harness import Case, Promise, Round
 from proof.hostile import Agreeing, Hostile, nested
 from proof.surface import Call, Plausible, World
 
-CASE_S = 400.0
+CASE_S = 240.0
 """A case that has not told anything by then hangs where no watchdog reaches."""
 CASE_BYTES_MAX = 3 * 2**30
 """Memory that one case may take: an input that is small must not become large."""

@@ -33,15 +33,16 @@ class TestSqliteStore(StoreContract):
         store.close()
 
 
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An encrypted store. Deriving a key takes a while by intention; the copies of one file share it."""
+    path = tmp_path_factory.mktemp("encrypted") / "perdure.db"
+    SqliteStore(path, key=KEY).close()
+    return path
+
+
 class TestEncryptedSqliteStore(StoreContract):
     """SQLCipher's driver is another one, behind the same few calls."""
-
-    @pytest.fixture(scope="class")
-    def empty(self, tmp_path_factory: pytest.TempPathFactory) -> Path:
-        """Deriving a key takes a while by intention; the copies of one file share it."""
-        path = tmp_path_factory.mktemp("encrypted") / "perdure.db"
-        SqliteStore(path, key=KEY).close()
-        return path
 
     @pytest.fixture
     def store(self, empty: Path, tmp_path: Path) -> Iterator[Store]:

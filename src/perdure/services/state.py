@@ -23,6 +23,7 @@ KEYS_PER_PAGE = 500
 KEYS_PER_READING = 5_000
 KEYS_MAX = 10_000_000
 REVISION_MAX = 2**62
+PATTERN_BYTES_MAX = 1_000
 WILDCARDS = "*?["
 
 
@@ -94,6 +95,9 @@ class StateService:
         """Keys that match a case-exact glob, in order, and whether there are more; without a limit, all of them."""
         if not pattern or not utf8_size(pattern, "`pattern`"):
             raise InvalidInput(f"`pattern` = {brief(pattern, 60)} must be text such as kudos* or *_givers")
+        if utf8_size(pattern, "`pattern`") > PATTERN_BYTES_MAX:
+            # No key is as long, and a longer pattern takes minutes to be made ready.
+            raise InvalidInput(f"`pattern` is longer than {PATTERN_BYTES_MAX} bytes; use a shorter one")
         most = KEYS_MAX if limit is None else self.limits.page(limit)
         now = self.clock.now()
         prefix = "".join(takewhile(lambda letter: letter not in WILDCARDS, pattern))
