@@ -102,6 +102,7 @@ def limit_bounds(scene: Scene) -> Iterator[Bound]:
         "batch_entries_max",
     )
     yield Bound("import_bytes_max", 0, lambda extra: _imported(scene, extra), "import_bytes_max")
+    yield Bound("accesses_kept", 3, _accesses, "accesses_kept")
     for name, send in _pages(scene).items():
         yield Bound(f"page_rows_max of {name}", 7, send, "page_rows_max")
 
@@ -223,6 +224,21 @@ def _revisions(memory: perdure.Memory, n: int) -> object:
         if len(held) != SMALL.state_revisions_max:
             raise AssertionError(f"{len(held)} revisions are kept, not {SMALL.state_revisions_max}")
         raise perdure.LimitExceeded("only `state_revisions_max` revisions are kept: the oldest made room")
+    return held
+
+
+def _accesses(n: int) -> object:
+    """Read so often; the access log keeps as many entries as the limit says."""
+    settings = perdure.Settings(url="memory:", access_log="all", limits=Limits(accesses_kept=3))
+    with perdure.open(settings=settings, clock=StoppedClock(NOW)) as engine:
+        ana = engine.memory("ana")
+        for number in range(n):
+            ana.state.save(f"k{number}", number)
+        held = len(ana.accesses(20))
+    if held < n:
+        if held != 3:
+            raise AssertionError(f"{held} accesses are kept, not 3")
+        raise perdure.LimitExceeded("only `accesses_kept` entries of the access log are kept: the oldest made room")
     return held
 
 

@@ -169,10 +169,9 @@ def given_to(call: Call, plausible: Plausible, hostile: Hostile, *, sound: bool)
             continue
         if chance.random() >= share:
             named[one.name] = plausible.of(call, one)
-        elif chance.random() < 0.2:
-            named[one.name] = hostile.spoilt_value(plausible.of(call, one))
         else:
-            value = hostile.any()
+            spoilt = chance.random() < 0.2
+            value = hostile.spoilt_value(plausible.of(call, one)) if spoilt else hostile.any()
             is_function = one.name in CALLED and callable(value) and not isinstance(value, Failing)
             named[one.name] = failing_function if is_function else value
     if share and len(call.fields) > 1 and all(one.required for one in call.fields) is False and chance.random() < 0.3:

@@ -112,6 +112,8 @@ def open(  # noqa: A001 - `perdure.open` reads as what it is, and nothing in thi
         from perdure.adapters.system import SystemClock
 
         clock = SystemClock()
+    if not all(callable(getattr(clock, name, None)) for name in ("now", "monotonic", "new_id", "chance")):
+        raise InvalidInput(f"`clock` is a `{type(clock).__name__}`; pass one that has what `perdure.testing.StoppedClock` has")
     unknown = [name for name in models if name not in Models.__annotations__]
     if unknown:
         raise TypeError(f"open() got an unexpected keyword argument {unknown[0]!r}")

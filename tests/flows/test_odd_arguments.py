@@ -97,6 +97,8 @@ REFUSED: dict[str, Callable[[Any, Any], Any]] = {
     "an importance that is no whole number": lambda engine, ana: ana.remember("Ana likes tea", importance=1.0),
     "an importance that is equal to anything": lambda engine, ana: ana.remember("Ana likes tea", importance=Agreeing("x")),
     "a pattern that takes minutes to make ready": lambda engine, ana: ana.state.search("é " * 600_000),
+    "a kind of decision that is equal to anything": lambda engine, ana: ana.decisions(Agreeing("x")),
+    "a clock that is none": lambda engine, ana: perdure.open("memory:", clock={}),
     "a time to settle that no float can hold": lambda engine, ana: ana.series("s").configure(settles_after_s=HUGE),
     "a history that keeps a number of 5,000 digits": lambda engine, ana: contexts.CompactionRules(keep=HUGE),
     "a document that is a number": lambda engine, ana: contexts.read_document(5),

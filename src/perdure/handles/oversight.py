@@ -13,7 +13,7 @@ from perdure.domain.errors import InvalidInput
 from perdure.domain.oversight import Decision, DecisionKind, Injection, Kept, SaveMode, Target
 from perdure.domain.scope import ID_BYTES_MAX, Scope
 from perdure.domain.spans import Span
-from perdure.domain.text import brief, check_id
+from perdure.domain.text import brief, check_id, utf8_size
 from perdure.domain.times import check_instant, to_us
 from perdure.ports.store import Store
 from perdure.services.keeping import Keeper, Result, check_tool
@@ -127,7 +127,7 @@ def decisions(
     rows = services.keeper.state.limits.page(limit)
     if before is not None:
         check_id(before, "before", bytes_max=ID_BYTES_MAX)
-    if kind not in (None, "before", "after"):
+    if kind is not None and (utf8_size(kind, "`kind`") == 0 or kind not in ("before", "after")):
         raise InvalidInput(f"`kind` = {brief(kind)} is unknown; use before or after")
     return services.store.read(
         scope.owner,
