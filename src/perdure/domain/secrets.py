@@ -7,6 +7,7 @@ is enough not to learn it (`engine.hygiene`), but not enough to change what was 
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Any
 
 _MIXED = r"(?=[A-Za-z0-9_-]*[0-9])(?=[A-Za-z0-9_-]*[A-Z])(?=[A-Za-z0-9_-]*[a-z])"
@@ -27,7 +28,6 @@ FORMS: tuple[tuple[str, str], ...] = (
     # The password of a login in a URL; bounded, so that a long run of letters is not begun anew at each of them.
     ("password", r"(?<=://)(?P<who>[^/\s:@'\"]{0,100}):[^@\s/'\"]{1,200}(?=@[^\s/])"),
 )
-_SECRETS = re.compile("|".join(f"(?P<f{number}>{form})" for number, (_, form) in enumerate(FORMS)), re.DOTALL)
 # What every form has somewhere: most texts have none of these, and are looked at once.
 _HINT = re.compile(
     r"PRIVATE KEY-----|sk-|[sr]k_|AKIA|ASIA|gh[pousr]_|github_pat_|glpat-|xox[abeoprs]-|AIza|npm_|pypi-|hf_|pdr_|eyJ|://"
@@ -41,7 +41,7 @@ def may_hold_secrets(text: str) -> bool:
 
 def without_secrets(text: str) -> str:
     """`text` with a marker in the place of each secret; the same text if it has none."""
-    return _SECRETS.sub(_marker, text) if _HINT.search(text) else text
+    return _secrets().sub(_marker, text) if _HINT.search(text) else text
 
 
 def without_secrets_in(value: Any) -> Any:
@@ -53,6 +53,12 @@ def without_secrets_in(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [without_secrets_in(inner) for inner in value]
     return value
+
+
+@cache
+def _secrets() -> re.Pattern[str]:
+    """Compiled when first needed: most processes never meet one."""
+    return re.compile("|".join(f"(?P<f{number}>{form})" for number, (_, form) in enumerate(FORMS)), re.DOTALL)
 
 
 def _marker(found: re.Match[str]) -> str:

@@ -87,7 +87,8 @@ def note_erasure(tx: Tx, now: datetime) -> None:
 
     First of all, because all of these write the same row: whoever comes second must wait before it holds anything.
     """
-    number = erasures(tx) + 1
+    held = tx.state.find(ERASURES)
+    number = 1 if held is None else held.number + 1
     tx.state.put(Revision(ERASURES, number, "1", now, request=f"erasure {number}"), keep=1)
 
 
@@ -95,10 +96,11 @@ def erasures(view: View) -> int:
     """How often something of the owner's was forgotten or deleted.
 
     What was made of words that were read before is stored only if the number is still the same. In a transaction it is
-    asked for once the session is locked: whoever forgets has counted before, and lets go of the session afterwards.
+    asked for once the session is locked: whoever forgets has counted before, and lets go of the session afterwards. Looking
+    takes no lock: they lock the number first and the sessions then, so that the two would wait for each other.
     """
-    held = view.state.find(ERASURES)
-    return 0 if held is None else held.number
+    newest = view.state.list_revisions(ERASURES, limit=1)
+    return newest[0].number if newest else 0
 
 
 def _known(held: Revision, mine: str, fingerprint: str) -> Claim:
