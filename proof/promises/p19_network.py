@@ -20,10 +20,10 @@ from proof.harness import Case, Promise, Round
 from proof.network import CALM, Proxy, Weather
 from proof.wholeness import check_whole
 
-DEADLINE_S = 1.0
+DEADLINE_S = 2.0
 GRACE_S = 9.0
 """What a call may take beyond its deadline before we say that it hangs. A busy machine is slow; a black hole is for ever."""
-OUTAGE_S = 3.0
+OUTAGE_S = 5.0
 POOL = 4
 SLICE_BYTES = 7
 WORKER_S = 30.0
