@@ -216,7 +216,7 @@ def sizes_mb(settings: perdure.Settings) -> tuple[float, float]:
         index = 0
         try:
             index = sum(
-                size for (size,) in connection.execute("SELECT pgsize FROM dbstat WHERE aggregate AND name LIKE '%index_%'")
+                size for (size,) in connection.execute("SELECT pgsize FROM dbstat WHERE aggregate = 1 AND name LIKE 'index%'")
             )
         finally:
             connection.close()
@@ -337,6 +337,12 @@ def measure_one(
                 engine.backup(kept)
         if server:
             perdure.restore(kept, settings=settings)
+            with perdure.open(settings=settings) as engine:
+                drain(engine)  # a backup has no index: it is made anew
+        with perdure.open(settings=settings) as engine:
+            text = Talk(given.seed, "one").texts(count)[-1][:400]
+            if not any(text in hit.text or hit.text in text for hit in engine.memory(name(0)).recall(text).hits):
+                raise SystemExit(f"FAILED: the last of {count:,} memories is not found by its own words")
         alone.append(Grown(settings, 1, count, 0.0))
     measure(alone, given, texts, say, visits=given.calls)
     figures = [
