@@ -262,31 +262,21 @@ def _inputs(round: Round, face: str) -> int:
 
 def _fuzz_parsers(round: Round, tally: Tally, chance: random.Random, folder: Path) -> list[str]:
     hostile = Hostile(chance)
+
+    def read(parser: parsers.Parser, value: Any) -> None:
+        judged(round, tally, parser.name, lambda: parser.read(value), told=lambda: shown(value), own=parser.own)
+
     with _world("memory", folder, rich=True) as (world, engine, _):
         found = parsers.parsers(folder, world.memory)
         for parser in found:
             for text in () if parser.trusted else CORE_TEXTS:
                 value = text if isinstance(parser.samples[0], str) else text.encode(errors="surrogatepass")
-                judged(
-                    round,
-                    tally,
-                    parser.name,
-                    lambda parser=parser, value=value: parser.read(value),
-                    told=lambda value=value: shown(value),
-                    own=parser.own,
-                )
+                read(parser, value)
         weights = [one.weight for one in found]
         for number in range(_inputs(round, "parsers")):
             parser = found[number] if number < len(found) else chance.choices(found, weights)[0]
             value = parser.samples[0] if number < len(found) else parsers.given_to_parser(parser, hostile)
-            judged(
-                round,
-                tally,
-                parser.name,
-                lambda parser=parser, value=value: parser.read(value),
-                told=lambda value=value: shown(value),
-                own=parser.own,
-            )
+            read(parser, value)
         findings = engine.verify().findings
         round.check(not findings, "not whole", f"parsers: {findings[:3]}")
     return [one.name for one in found]

@@ -54,7 +54,9 @@ def test_what_was_stored_is_there_with_the_same_key(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["", "another key", KEY.upper(), KEY + " "])
-def test_a_wrong_key_is_a_clear_error_and_changes_nothing(tmp_path: Path, wrong: str) -> None:
+def test_a_wrong_key_is_a_clear_error_and_changes_nothing(
+    tmp_path: Path, wrong: str, capfd: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "s.db"
     with perdure.open(settings=settings(path)) as engine:
         fill(engine)
@@ -66,6 +68,7 @@ def test_a_wrong_key_is_a_clear_error_and_changes_nothing(tmp_path: Path, wrong:
     assert KEY not in str(told.value)
     assert not wrong or wrong not in str(told.value)
     assert held(tmp_path) == before
+    assert capfd.readouterr() == ("", "")
 
 
 def test_a_plain_store_is_not_opened_with_a_key_and_stays_as_it_is(tmp_path: Path) -> None:

@@ -85,6 +85,8 @@ class Cipher:
     def _opened(self, salt: bytes, read_only: bool) -> apsw.Connection:
         connection = CipherConnection(self._driver, self._path, read_only=read_only)
         try:
+            # What it would write to standard error, we say as an error.
+            connection.execute("PRAGMA cipher_log_level = NONE")
             if salt:
                 connection.execute(f"PRAGMA key = \"x'{_derived(self._passphrase, salt).hex()}{salt.hex()}'\"")
             connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
