@@ -22,6 +22,7 @@ _RESET = struct.pack("ii", 1, 0)
 """SO_LINGER on, for no time: the connection ends with a reset instead of a farewell."""
 _PROTOCOL_3 = 3
 
+Moment = Literal["", "commit", "mark"]
 AtCommit = Literal["", "cut before", "cut after", "lost before", "lost after"]
 """`cut`: the connection ends, and both ends hear of it. `lost`: no byte of it arrives anywhere any more, not even its end."""
 
@@ -39,8 +40,10 @@ class Weather:
     half_close: Literal["", "client", "server"] = ""
     """Tell this side that the other one has finished sending, at the next message of the client."""
     at_commit: AtCommit = ""
+    mid_statement: bool = False
+    """Nothing arrives any more from the mark on that ends a statement: the server has run it, and waits for the mark."""
     aim: bytes = b""
-    """Only at the commit of a transaction in which the client has sent this."""
+    """Only in a transaction in which the client has sent this."""
     swallow: bool = False
     """Pass nothing on, and say nothing: for connections that are there and for new ones."""
     times: int = 10**9
@@ -52,7 +55,7 @@ CALM = Weather()
 
 @dataclass(slots=True)
 class _Messages:
-    """Cuts what a client sends into whole messages, and knows which of them commits a transaction that may write."""
+    """Cuts what a client sends into whole messages, and knows at which moment of a transaction that may write each is."""
 
     left: bytes = b""
     begun: bool = False
@@ -61,17 +64,17 @@ class _Messages:
     """What the transaction in hand has sent so far."""
     named: dict[bytes, bytes] = field(default_factory=dict)
 
-    def fed(self, data: bytes) -> Iterator[tuple[bool, bytes]]:
-        """Each whole message, and whether it commits a write."""
+    def fed(self, data: bytes) -> Iterator[tuple[Moment, bytes]]:
+        """Each whole message, and whether it commits a write or ends a statement of one."""
         self.left += data
         while (size := self._size()) and len(self.left) >= size:
             message, self.left = self.left[:size], self.left[size:]
             if not self.begun:
                 # Requests for encryption come before the start-up message, in the same form.
                 self.begun = int.from_bytes(message[4:6], "big") == _PROTOCOL_3
-                yield False, message
+                yield "", message
             else:
-                yield self._commits(message), message
+                yield self._moment(message), message
 
     def _size(self) -> int:
         start = 1 if self.begun else 0
@@ -79,12 +82,15 @@ class _Messages:
             return 0
         return start + int.from_bytes(self.left[start : start + 4], "big")
 
-    def _commits(self, message: bytes) -> bool:
+    def _moment(self, message: bytes) -> Moment:
         text = self._text(message)
         if text.startswith(b"BEGIN"):
             self.writing, self.sent = b"READ ONLY" not in text, b""
         self.sent += message
-        return self.writing and text == b"COMMIT"
+        if self.writing and text == b"COMMIT":
+            self.writing = False
+            return "commit"
+        return "mark" if self.writing and message[:1] == b"S" else ""
 
     def _text(self, message: bytes) -> bytes:
         """The statement that a message has run: of its own, or of the name that it was prepared under."""
@@ -227,13 +233,13 @@ class _Link:
         messages = _Messages()
         with suppress(OSError):
             while data := self.client.recv(CHUNK_BYTES):
-                for commits, message in messages.fed(data):
-                    if not self._up(commits and self.proxy.weather.aim in messages.sent, message):
+                for moment, message in messages.fed(data):
+                    if not self._up(moment if self.proxy.weather.aim in messages.sent else "", message):
                         return
         if not self.deaf and not self.ended:
             self.end()
 
-    def _up(self, commits: bool, message: bytes) -> bool:
+    def _up(self, moment: Moment, message: bytes) -> bool:
         weather = self.proxy.weather
         if weather.swallow and not self.deaf:
             self.deaf = self.proxy.strike(weather.name)
@@ -242,7 +248,10 @@ class _Link:
         if weather.half_close and self.proxy.strike(weather.name):
             (self.client if weather.half_close == "client" else self.server).shutdown(socket.SHUT_WR)
             return weather.half_close == "client"
-        if commits and weather.at_commit and self.proxy.strike(weather.name):
+        if moment == "mark" and weather.mid_statement and self.proxy.strike(weather.name):
+            self.deaf = True
+            return True
+        if moment == "commit" and weather.at_commit and self.proxy.strike(weather.name):
             if weather.at_commit == "cut before":
                 self.end()
                 return False

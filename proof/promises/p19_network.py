@@ -48,6 +48,7 @@ def _weathers(chance: random.Random) -> list[Weather]:
         Weather("half-close of the answers", half_close="client", times=chance.randint(1, 3)),
         Weather("lost after commit", at_commit="lost after", times=1),
         Weather("half-close of the questions", half_close="server", times=chance.randint(1, 3)),
+        Weather("lost in a statement", mid_statement=True, times=1),
         Weather("black hole", swallow=True),
     ]
 
@@ -316,8 +317,9 @@ def _rounded(seconds: float) -> float:
 PROMISE = Promise(
     id="P19",
     says="behind a network that fails and a server that crashes, what returned is stored once, and no call hangs",
-    tried_by="latency, slices, resets, cuts before and after COMMIT, black holes, refusals and half-closes between perdure and "
-    "PostgreSQL, and crashes of the server; one engine, both faces and a background worker live through all of it",
+    tried_by="latency, slices, resets, cuts before and after COMMIT, losses within a statement, black holes, refusals and "
+    "half-closes between perdure and PostgreSQL, and crashes of the server; one engine, both faces and a background worker "
+    "live through all of it",
     run=run,
     evidence=(*FAULTS, "black hole from the start", *(f"crash: {name}" for name in [*CRASHES][:1])),
     figure="{wrong} lost, doubled, torn or hanging over {faults} network faults and {crashes} server crashes, "

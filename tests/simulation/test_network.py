@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import random
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import ClassVar
 from urllib.parse import parse_qs, urlsplit
 
 import psycopg
 import pytest
+from proof.network import Proxy as StrikingProxy
+from proof.network import Weather
 
 import perdure
 from perdure.domain.models import Usage
@@ -82,7 +86,9 @@ def engine(proxy: Proxy, postgres_schema: str) -> Iterator[perdure.Engine]:
         yield engine
 
 
-def test_who_vanishes_in_the_middle_of_a_transaction_keeps_nobody_waiting(engine: perdure.Engine, proxy: Proxy) -> None:
+def test_who_vanishes_in_the_middle_of_a_transaction_keeps_nobody_waiting(
+    engine: perdure.Engine, proxy: Proxy, postgres_url: str, postgres_schema: str
+) -> None:
     """The server never hears that the client has given up: it must give up, too, or it holds the client's locks for hours."""
     ana = engine.memory("ana")
     ana.append("user", "before")
@@ -93,15 +99,66 @@ def test_who_vanishes_in_the_middle_of_a_transaction_keeps_nobody_waiting(engine
 
     with pytest.raises(perdure.Unavailable):
         engine._store.write(ana.scope.owner, vanish)
-    proxy.swallowing.clear()
+    # The first one stays cut off: nobody but the server itself can end its transaction.
+    with perdure.open(settings=perdure.Settings(url=postgres_url, postgres_schema=postgres_schema)) as another:
+        _sooner_or_later(lambda: another.memory("ana").append("user", "after", id="m1"))
+        assert [message.content for message in another.memory("ana").messages()] == ["before", "after"]
+
+
+def test_a_transaction_cut_off_within_a_statement_is_ended_by_the_next_connection(
+    postgres_url: str, postgres_schema: str
+) -> None:
+    """PostgreSQL has run the statement and waits for the mark that ends it: in its eyes that is not idle, so no timeout ends it."""
+    folder = parse_qs(urlsplit(postgres_url).query)["host"][0]
+    network = StrikingProxy(f"{folder}/.s.PGSQL.5432", random.Random(1))
+    url = f"postgresql://postgres@127.0.0.1:{network.port}/postgres?sslmode=disable&gssencmode=disable"
+    settings = perdure.Settings(url=url, postgres_schema=postgres_schema, deadline_s=DEADLINE_S, postgres_pool_max=2)
+    try:
+        with perdure.open(settings=settings) as engine:
+            ana = engine.memory("ana")
+            ana.append("user", "before")
+            network.set(Weather("lost", mid_statement=True, aim=b"cut off", times=1))
+            with pytest.raises(perdure.Unavailable):
+                ana.append("user", "cut off", id="m1")
+            assert network.met["lost"] == 1
+            _sooner_or_later(lambda: ana.append("user", "cut off", id="m1"))
+            assert [message.content for message in ana.messages()] == ["before", "cut off"]
+    finally:
+        network.close()
+
+
+def test_a_server_that_lets_nobody_end_a_process_is_served_all_the_same(postgres_url: str) -> None:
+    from perdure.adapters.postgres.connections import END_ABANDONED, Abandoned
+
+    class Hardened:
+        asked: ClassVar[list[object]] = []
+
+        def execute(self, query: str, values: object) -> None:
+            assert query == END_ABANDONED
+            self.asked.append(values)
+            raise psycopg.errors.InsufficientPrivilege("permission denied for function pg_terminate_backend")
+
+    abandoned = Abandoned()
+    abandoned.end_all(Hardened())  # type: ignore[arg-type] # nothing was abandoned, so nothing is asked
+    assert Hardened.asked == []
+    abandoned.note("7")
+    abandoned.end_all(Hardened())  # type: ignore[arg-type]
+    abandoned.end_all(Hardened())  # type: ignore[arg-type]
+    assert Hardened.asked == [(["7"],)], "once is enough"
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        abandoned.note("7")
+        abandoned.end_all(connection)  # a number that nobody works under any more ends nobody
+        assert connection.execute("SELECT 1").fetchone() == (1,)
+
+
+def _sooner_or_later(call: Callable[[], object]) -> None:
     until = time.monotonic() + 60
     while True:
         try:
-            ana.append("user", "after", id="m1")
-            break
+            call()
+            return
         except perdure.Unavailable:
             assert time.monotonic() < until
-    assert [message.content for message in ana.messages()] == ["before", "after"]
 
 
 class Losing(psycopg.Cursor):  # type: ignore[type-arg]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TypeVar
 
 import psycopg
@@ -18,6 +19,12 @@ RV = TypeVar("RV")
 
 GONE = "PostgreSQL cannot be reached, refused the connection or ended it; check server, database, role and password"
 REPORT = "perdure and PostgreSQL disagree; please report this"
+
+ABANDONED_KEPT = 256
+END_ABANDONED = (
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_xid = ANY("
+    "ARRAY(SELECT (number::xid8)::xid FROM unnest(%s::text[]) AS number))"
+)
 
 # By the nearest class in an error's ancestry. A test fails on a driver error that ends at none of these.
 MEANING: dict[type[Exception], tuple[type[PerdureError], str]] = {
@@ -124,3 +131,30 @@ class DeadlineConnection(psycopg.Connection[tuple[object, ...]]):
         except errors._WaitTimeout as error:
             self.pgconn.finish()
             raise DeadlineExceeded(self.allowed_s) from error
+
+
+class Abandoned:
+    """Transactions whose connection we lost, or gave up: the server may not know, and goes on with their locks.
+
+    It ends a transaction that is idle. One that is cut off between a statement and the mark that follows it is not idle in
+    its eyes: it waits for the mark, with all that it has locked, until TCP finds out. So the next connection ends it. A
+    transaction's number names it beyond doubt, whichever process serves it.
+    """
+
+    def __init__(self) -> None:
+        self._numbers: deque[str] = deque(maxlen=ABANDONED_KEPT)
+
+    def note(self, number: str) -> None:
+        self._numbers.append(number)
+
+    def end_all(self, connection: psycopg.Connection[tuple[object, ...]]) -> None:
+        """By a new connection of the login role, which may end what is its own."""
+        numbers = [*self._numbers]
+        if not numbers:
+            return
+        # A server may be set up to forbid even that. Those that are idle end by themselves.
+        with suppress(errors.InsufficientPrivilege):
+            connection.execute(END_ABANDONED, (numbers,))
+        for number in numbers:
+            with suppress(ValueError):
+                self._numbers.remove(number)

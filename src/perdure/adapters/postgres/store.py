@@ -21,7 +21,7 @@ from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
 from perdure.adapters.forking import immortalise, watch_forks
 from perdure.adapters.postgres import migrating
-from perdure.adapters.postgres.connections import AnswerLost, DeadlineConnection, DeadlineExceeded, translated
+from perdure.adapters.postgres.connections import Abandoned, AnswerLost, DeadlineConnection, DeadlineExceeded, translated
 from perdure.adapters.postgres.statements import SQL, PostgresStatements
 from perdure.adapters.sqlfiles import migrations, refuse_newer
 from perdure.adapters.sqlfiles import schema as schema_sql
@@ -98,6 +98,7 @@ class PostgresStore:
             migrating.migrate(cursor, schema, self._known, schema_sql(PACKAGE))
             self._role = self._find_role(cursor)
             self._note_durability(cursor)
+        self._abandoned = Abandoned()
         self._opened: ConnectionPool[DeadlineConnection] | None = self._new_pool()
         self._opening = threading.Lock()
         watch_forks(self)
@@ -152,6 +153,7 @@ class PostgresStore:
         # until TCP finds out, by default after two hours: it gives up at the same time.
         silence_ms = max(1, round(self._deadline_s * 1_000))
         connection.execute(sql.SQL("SET idle_in_transaction_session_timeout = {}").format(sql.Literal(silence_ms)))
+        self._abandoned.end_all(connection)
         if self._role is not None:
             connection.execute(sql.SQL("SET ROLE {}").format(sql.Identifier(self._role)))
 
@@ -200,11 +202,13 @@ class PostgresStore:
         with self._pool.connection(timeout=seconds) as connection, connection.cursor() as cursor:
             connection.allow(seconds)
             connection.once = False
+            transaction = None
             try:
                 with connection.pipeline():
                     cursor.execute(begin.encode())
                     whose = connection.execute(*_whose(owner, numbered=begin == WRITE))
-                transaction = str(whose.fetchall()[0][-1]) if begin == WRITE and owner is not None else None
+                if begin == WRITE and owner is not None:
+                    transaction = str(whose.fetchall()[0][-1])
                 result = work(cursor)
                 try:
                     cursor.execute("COMMIT")
@@ -216,6 +220,8 @@ class PostgresStore:
             except BaseException:
                 if not connection.closed:
                     connection.rollback()
+                elif transaction is not None:
+                    self._abandoned.note(transaction)
                 raise
 
     def _was_committed(self, lost: AnswerLost, until: float) -> bool:
