@@ -39,7 +39,7 @@ BATCH = 2_000
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 DAY = timedelta(days=1)
 RATIO_MAX, RECALL_MS_MAX = 1.3, 50.0
-TASKS = ("append", "recall, first", "recall", "context", "series merge", "series query")
+TASKS = ("append, first", "append", "recall, first", "recall", "context", "series merge", "series query")
 Say = Callable[[str], None]
 
 
@@ -177,7 +177,6 @@ def one_round(grown: Grown, draw: random.Random, calls: int, texts: Sequence[str
         for number in users:
             for task, spent in a_visit(engine, name(number), draw, texts):
                 taken[task].append(spent)
-        # With few users there are few visits; the rest of the calls are made to the same ones, warm.
         for task, spent in taken.items():
             grown.times[task].append(spent)
         grown.rss_mb = max(grown.rss_mb, resident_mb())
@@ -187,7 +186,10 @@ def a_visit(engine: perdure.Engine, user: str, draw: random.Random, texts: Seque
     memory = engine.memory(user)
     text = draw.choice(texts)
     question = " ".join(draw.sample(text.split(), min(4, len(text.split()))))
-    yield "append", timed(lambda: memory.append("user", text))
+    # In a channel of its own: every visit opens a session, whether the user was visited before or not.
+    talk = engine.memory(user, channel=f"visit-{draw.getrandbits(64):x}")
+    yield "append, first", timed(lambda: talk.append("user", text))
+    yield "append", timed(lambda: talk.append("user", text))
     yield "recall, first", timed(lambda: memory.recall(question))
     yield "recall", timed(lambda: memory.recall(question))
     yield "context", timed(lambda: memory.context())
@@ -366,7 +368,7 @@ def measure(crowd: Sequence[Grown], given: argparse.Namespace, texts: Sequence[s
                 engine.memory(name(0)).recall("before")
                 for _ in range(visits):
                     for task, spent in a_visit(engine, name(0), draw, texts):
-                        if task != "recall, first":
+                        if not task.endswith("first"):
                             grown.times[task][-1].append(spent)
                 grown.rss_mb = max(grown.rss_mb, resident_mb())
         say(f"round {number + 1} of {given.rounds}")

@@ -98,6 +98,12 @@ REFUSED: dict[str, Callable[[Any, Any], Any]] = {
     "an importance that is equal to anything": lambda engine, ana: ana.remember("Ana likes tea", importance=Agreeing("x")),
     "a pattern that takes minutes to make ready": lambda engine, ana: ana.state.search("é " * 600_000),
     "a kind of decision that is equal to anything": lambda engine, ana: ana.decisions(Agreeing("x")),
+    "a state of jobs that is equal to anything": lambda engine, ana: ana.jobs(Agreeing("x")),
+    "a form of export that is equal to anything": lambda engine, ana: ana.export("x.jsonl", format=Agreeing("x")),
+    "a zone that is a pair": lambda engine, ana: ana.series("s").per("day", zone=("a", "b")),
+    "a progress of a task that no float can hold": lambda engine, ana: contexts.render_document(
+        contexts.ContextData("s", active_tasks=[contexts.Task("t", "d", "active", HUGE, 0, 0)])
+    ),
     "a clock that is none": lambda engine, ana: perdure.open("memory:", clock={}),
     "a time to settle that no float can hold": lambda engine, ana: ana.series("s").configure(settles_after_s=HUGE),
     "a history that keeps a number of 5,000 digits": lambda engine, ana: contexts.CompactionRules(keep=HUGE),

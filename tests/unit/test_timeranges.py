@@ -561,11 +561,12 @@ SOUP = (  # words that rules look for
     "month year hours ago two summer end of the mid tomorrow yesterday at noon daily weekend Q3 2026-05-01 hier morgen İ ß 31 . before "
     "after third quarter half 5 letzte seit Juni depuis dernière desde el lunes Christmas Easter closest first - –"
 )
+TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=80)
 WORDS = st.lists(st.sampled_from(SOUP.split()), max_size=16).map(" ".join)
 
 
 @settings(max_examples=400, deadline=None)
-@given(WORDS | st.text(max_size=80), st.datetimes(timezones=st.just(UTC)), st.sampled_from(["UTC", BERLIN, "Pacific/Apia"]))
+@given(WORDS | TEXTS, st.datetimes(timezones=st.just(UTC)), st.sampled_from(["UTC", BERLIN, "Pacific/Apia"]))
 def test_a_range_lies_in_the_text_begins_before_it_ends_and_is_the_same_again(text: str, now: datetime, zone: str) -> None:
     got = extract_time_range(text, now, zone)
     assert got == extract_time_range(text, now, zone)

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from perdure.domain.errors import InvalidInput
-from perdure.domain.text import brief
+from perdure.domain.text import check_choice
 
 Permission = Literal["read", "write", "admin"]
 PERMISSIONS: tuple[Permission, ...] = ("read", "write", "admin")
@@ -43,6 +42,5 @@ class NewApiKey:
 
 def permissions_of(highest: str) -> tuple[Permission, ...]:
     """What a key of that kind may do: each permission comes with the lesser ones."""
-    if highest not in PERMISSIONS:
-        raise InvalidInput(f"`permission` = {brief(highest)} is unknown; use one of {', '.join(PERMISSIONS)}")
+    check_choice(highest, "permission", PERMISSIONS)
     return PERMISSIONS[: PERMISSIONS.index(highest) + 1]

@@ -12,7 +12,7 @@ from typing import Literal, get_args
 
 from perdure.domain.errors import InvalidInput
 from perdure.domain.scope import ID_BYTES_MAX
-from perdure.domain.text import brief, check_id, utf8_size
+from perdure.domain.text import brief, check_choice, check_id, utf8_size
 
 Spelling = Literal["session", "persona", "channel"]
 SPELLINGS: tuple[Spelling, ...] = get_args(Spelling)
@@ -102,8 +102,7 @@ def split_channel(channel: str) -> tuple[str, int] | None:
 
 
 def _parts(spelling: Spelling) -> tuple[str, ...]:
-    if spelling not in SPELLINGS:
-        raise InvalidInput(f"`spelling` = {brief(spelling)} is unknown; use one of {', '.join(SPELLINGS)}")
+    check_choice(spelling, "spelling", SPELLINGS)
     return PARTS[spelling]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import reprlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, TypeAlias
 
 from perdure.domain.errors import InvalidInput, LimitExceeded
@@ -65,6 +65,12 @@ def check_flag(value: bool, what: str) -> bool:
     if not isinstance(value, bool):
         raise InvalidInput(f"`{what}` = {brief(value)} must be True or False")
     return value
+
+
+def check_choice(value: object, what: str, choices: Collection[str]) -> None:
+    """`value` must be one of these words, not something that says to be equal to one."""
+    if type(value).__eq__ is not str.__eq__ or value not in choices:
+        raise InvalidInput(f"`{what}` = {brief(value)} is unknown; use one of {', '.join(choices)}")
 
 
 def check_id(value: str, what: str, *, bytes_max: int) -> str:

@@ -13,7 +13,7 @@ from perdure.domain.limits import Limits
 from perdure.domain.messages import ROLES, CallState, Message, NewMessage, Role, Session, ToolCall
 from perdure.domain.scope import ID_BYTES_MAX, Address, MessageId, SessionId, ToolCallId
 from perdure.domain.secrets import without_secrets
-from perdure.domain.text import Json, brief, check_id, encode_json, same_json, utf8_size
+from perdure.domain.text import Json, brief, check_choice, check_id, encode_json, same_json, utf8_size
 from perdure.domain.times import check_instant
 from perdure.engine.entries import Words, words_of
 from perdure.engine.tokens import estimate_tokens
@@ -73,10 +73,7 @@ def draft(message: NewMessage, by: Drafting) -> Draft:
         raise InvalidInput(f"a message is a `{type(message).__name__}`; pass `perdure.NewMessage(role, content)` values")
     if not isinstance(message.failed, bool):
         raise InvalidInput(f"`failed` = {brief(message.failed)} must be True or False")
-    if type(message.role) is not str:
-        utf8_size(message.role, "`role`")  # which refuses text that is equal to what it pleases
-    if message.role not in ROLES:
-        raise InvalidInput(f"`role` = {brief(message.role, 60)} is unknown; use one of {', '.join(ROLES)}")
+    check_choice(message.role, "role", ROLES)
     size = utf8_size(message.content, "`content`")
     tool_calls = _check_tool_calls(message)
     most = limits.message_bytes_max

@@ -20,6 +20,8 @@ _LEAST_US, _MOST_US = to_us(datetime(1, 1, 1, tzinfo=UTC)), to_us(datetime(9999,
 def zone_named(name: str) -> tzinfo:
     """The time zone, or `InvalidInput`."""
     try:
+        if not isinstance(name, str):  # ZoneInfo takes some other things for names and fails later
+            raise TypeError
         return UTC if name == "UTC" else ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, TypeError, OSError):
         raise InvalidInput(f"`zone` = {brief(name, 60)} is not a known time zone; use a name such as Europe/Berlin") from None

@@ -20,7 +20,7 @@ from perdure.domain.portable import (
     Part,
 )
 from perdure.domain.scope import Owner, Scope, shared_owner
-from perdure.domain.text import brief, check_flag
+from perdure.domain.text import check_choice, check_flag
 from perdure.ports.paths import check_path
 from perdure.ports.store import Progress
 from perdure.services.exporting import Exporting, Target
@@ -47,8 +47,7 @@ def export(
     scope: Scope, do: PortableServices, to: Target, form: ExportFormat, *, replace: bool, progress: Progress | None
 ) -> ExportReport:
     """See `Memory.export`."""
-    if form not in EXPORT_FORMATS:
-        raise InvalidInput(f"`format` = {brief(form)} is unknown; use one of {', '.join(EXPORT_FORMATS)}")
+    check_choice(form, "format", EXPORT_FORMATS)
     check_flag(replace, "replace")
     if form == "jsonl":
         return do.exporting.export(scope.owner, to, replace=replace, progress=progress)
@@ -67,8 +66,7 @@ class Importation:
     progress: Progress | None = None
 
     def __post_init__(self) -> None:
-        if self.format not in IMPORT_FORMATS:
-            raise InvalidInput(f"`format` = {brief(self.format)} is unknown; use one of {', '.join(IMPORT_FORMATS)}")
+        check_choice(self.format, "format", IMPORT_FORMATS)
         check_flag(self.replace, "replace")
         check_flag(self.dry_run, "dry_run")
 

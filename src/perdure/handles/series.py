@@ -12,7 +12,7 @@ from perdure.domain.errors import InvalidInput
 from perdure.domain.scope import Owner
 from perdure.domain.series import CoveredWindow, Entry, FetchRecord, Infer, MergeResult, PastEntry, Series, SeriesAnswer
 from perdure.domain.spans import Span
-from perdure.domain.text import Json, brief
+from perdure.domain.text import Json, check_choice
 from perdure.engine.instants import instant_us, zone_named
 from perdure.services.aggregates import Aggregates, Period, as_csv, as_jsonl, flat, frame
 from perdure.services.readthrough import Fetcher, FetchOptions, ReadThrough, Window
@@ -224,8 +224,7 @@ class SeriesHandle:
     def export(self, format: str = "jsonl", *, start: object = None, end: object = None) -> Iterator[str]:
         """Lines of `jsonl` or `csv`."""
         writers = {"jsonl": as_jsonl, "csv": as_csv}
-        if not isinstance(format, str) or format not in writers:
-            raise InvalidInput(f"`format` = {brief(format)} is unknown; use one of {', '.join(writers)}")
+        check_choice(format, "format", writers)
         return writers[format](lambda: self.entries(start, end))
 
     def rows(self, start: object = None, end: object = None) -> list[dict[str, Json]]:

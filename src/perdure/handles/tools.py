@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from perdure.domain.errors import InvalidInput, PerdureError, Unsupported
 from perdure.domain.series import CoverageRule, Infer
-from perdure.domain.text import Json, brief
+from perdure.domain.text import Json, brief, check_choice
 from perdure.handles.series import SeriesHandle, refuse_unknown
 from perdure.handles.state import State
 from perdure.services.render import answer_dict, cleanup_dict, merge_dict
@@ -85,8 +85,7 @@ class Tools:
                 "annotations": {"readOnlyHint": tool.permission == "read"},
             },
         }
-        if not isinstance(style, str) or style not in shapes:
-            raise InvalidInput(f"`style` = {brief(style)} is unknown; use one of {', '.join(shapes)}")
+        check_choice(style, "style", shapes)
         return [shapes[style](tool) for tool in self._tools.values()]
 
     def call_tool(self, name: str, params: Any = None) -> Result:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from perdure.domain.errors import InvalidInput, Unsupported
 from perdure.domain.scope import ID_BYTES_MAX, Owner
 from perdure.domain.series import Entry, EntryQuery, SeriesSpec
-from perdure.domain.text import Json, brief, check_id
+from perdure.domain.text import Json, check_choice, check_id
 from perdure.domain.times import from_us
 from perdure.engine.instants import instant_us, zone_named
 from perdure.ports.store import Store, View
@@ -48,8 +48,7 @@ class Aggregates:
         self, owner: Owner, name: str, period: Period, *, zone: str | None, start: object, end: object
     ) -> dict[datetime, int]:
         """How many entries fall into each hour, day or week (from Monday) of a zone; empty ones between are there with 0."""
-        if period not in PERIODS:
-            raise InvalidInput(f"`period` = {brief(period)} is unknown; use one of {', '.join(PERIODS)}")
+        check_choice(period, "period", PERIODS)
 
         def work(view: View) -> dict[datetime, int]:
             place = zone_named(zone if zone is not None else _spec(view, name).zone)

@@ -17,7 +17,7 @@ from perdure.domain.limits import Limits
 from perdure.domain.memories import USER, MemoryRecord, Statement, to_memory, to_statement
 from perdure.domain.records import RecordQuery
 from perdure.domain.scope import Owner, Scope
-from perdure.domain.text import brief, utf8_size
+from perdure.domain.text import check_choice, utf8_size
 from perdure.domain.things import Entity, Link, Suggestion, from_body
 from perdure.engine.attributes import is_single_valued
 from perdure.engine.indexing import short
@@ -38,8 +38,8 @@ class Entities:
     def list_(self, scope: Scope, *, type: str | None, limit: int) -> list[Entity]:  # noqa: A002 - the word of the requirements
         """The first `limit` by reference of those that were not merged into another."""
         rows = self.limits.page(limit)
-        if type is not None and type not in ENTITY_TYPES:
-            raise InvalidInput(f"`type` = {brief(type)} is unknown; use one of {', '.join(ENTITY_TYPES)}")
+        if type is not None:
+            check_choice(type, "type", ENTITY_TYPES)
 
         def work(view: View) -> list[Entity]:
             here = (one for one in _entities(view, type) if one.merged_into is None and _is_for(view, one, scope))

@@ -12,7 +12,7 @@ from perdure.domain.limits import Limits
 from perdure.domain.messages import Cursor, Message, MessageQuery, Session
 from perdure.domain.scope import ID_BYTES_MAX, MessageId, Scope, SessionId
 from perdure.domain.tally import Tally
-from perdure.domain.text import brief, check_id
+from perdure.domain.text import brief, check_choice, check_id
 from perdure.ports.store import Store, Tx, View
 
 
@@ -72,8 +72,8 @@ class History:
         return [operation for operation in found if is_for(operation, scope.address.agent)]
 
     def jobs(self, scope: Scope, state: JobState | None, *, limit: int) -> list[Job]:
-        if state is not None and state not in JOB_STATES:
-            raise InvalidInput(f"`state` = {brief(state)} is unknown; use one of {', '.join(JOB_STATES)}")
+        if state is not None:
+            check_choice(state, "state", JOB_STATES)
         rows = self.limits.page(limit)
         return self.store.read(scope.owner, lambda view: view.list_jobs(state, limit=rows))
 

@@ -13,7 +13,7 @@ from perdure.domain.scope import ID_BYTES_MAX, Scope
 from perdure.domain.secrets import without_secrets_in
 from perdure.domain.series import FetchRecord
 from perdure.domain.spans import Span
-from perdure.domain.text import Json, brief, check_id, same_json, utf8_size
+from perdure.domain.text import Json, brief, check_choice, check_id, same_json, utf8_size
 from perdure.domain.times import to_us
 from perdure.engine.keeping import (
     Verdict,
@@ -268,8 +268,8 @@ def _check(result: Result) -> None:
     if utf8_size(result.goal, "`goal`") > GOAL_BYTES_MAX:
         raise LimitExceeded(f"`goal` has more than {GOAL_BYTES_MAX} bytes; say it in fewer words")
     check_deadline(result.deadline_s)
-    if result.mode is not None and result.mode not in SAVE_MODES:
-        raise InvalidInput(f"`mode` = {brief(result.mode)} is unknown; use one of {', '.join(SAVE_MODES)}")
+    if result.mode is not None:
+        check_choice(result.mode, "mode", SAVE_MODES)
     for name in ("allow", "deny"):
         given = getattr(result, name)
         is_list = isinstance(given, Collection) and not isinstance(given, str)

@@ -15,7 +15,7 @@ from perdure.domain.limits import Limits
 from perdure.domain.memories import MemoryRecord, Statement, Trust, to_memory, to_statement
 from perdure.domain.records import Record, RecordQuery, Term
 from perdure.domain.scope import Owner, Scope
-from perdure.domain.text import brief, utf8_size
+from perdure.domain.text import brief, check_choice, utf8_size
 from perdure.domain.things import Rejection, from_body
 from perdure.domain.times import check_instant, to_us
 from perdure.engine.attributes import is_single_valued
@@ -123,8 +123,8 @@ class Knowledge:
                 raise InvalidInput(f"`behind` = {brief(query.behind)} must be a moment and a key, as of the last memory listed")
             check_instant(query.behind[0], "behind")
             utf8_size(query.behind[1], "`behind`")
-        if query.type is not None and query.type not in MEMORY_TYPES:
-            raise InvalidInput(f"`type` = {brief(query.type)} is unknown; use one of {', '.join(MEMORY_TYPES)}")
+        if query.type is not None:
+            check_choice(query.type, "type", MEMORY_TYPES)
         now = self.clock.now()
 
         def work(view: View) -> list[Recalled]:
@@ -283,8 +283,7 @@ def check_proposal(proposal: Proposal) -> Proposal:
         utf8_size(getattr(proposal, name), f"`{name}`")  # also not text that is equal to what it pleases
     if proposal.type not in MEMORY_TYPES:
         raise InvalidInput(f"`type` = {brief(proposal.type)} cannot be written; use one of {', '.join(MEMORY_TYPES)}")
-    if proposal.fact_type not in FACT_TYPES:
-        raise InvalidInput(f"`fact_type` = {brief(proposal.fact_type)} is unknown; use one of {', '.join(FACT_TYPES)}")
+    check_choice(proposal.fact_type, "fact_type", FACT_TYPES)
     _check_words(proposal)
     _check_numbers(proposal)
     for name, kind in (("entities", EntityName), ("evidence", Evidence)):

@@ -20,7 +20,7 @@ from perdure.domain.journal import Attribution
 from perdure.domain.lessons import LESSON_SCOPES, SPACE_SCOPES, Book, Heard, Lesson, LessonScope, Origin, Refused, books_of
 from perdure.domain.limits import Limits
 from perdure.domain.scope import DEFAULT, ID_BYTES_MAX, Address, Owner, Scope, shared_owner
-from perdure.domain.text import brief, check_id, compact_json, utf8_size
+from perdure.domain.text import check_choice, check_id, compact_json, utf8_size
 from perdure.engine.appends import APPENDS_MAX, split_reply
 from perdure.engine.lesson_rules import BY_PEOPLE, Place, Target, answering, refusal_of, space_book, target_of
 from perdure.engine.lessons import sameness
@@ -440,8 +440,8 @@ def _bad_agent(agent: str | None) -> str | None:
 
 
 def _check_scope(wanted: object) -> None:
-    if wanted is not None and (type(wanted) is not str or wanted not in LESSON_SCOPES):
-        raise InvalidInput(f"`scope` = {brief(wanted)} is unknown; use one of {', '.join(LESSON_SCOPES)}")
+    if wanted is not None:
+        check_choice(wanted, "scope", LESSON_SCOPES)
 
 
 def _told(digest: Digest, note: str | None) -> str:

@@ -20,7 +20,7 @@ from perdure.domain.secrets import without_secrets_in
 from perdure.domain.series import Series
 from perdure.domain.spans import Span
 from perdure.domain.state import KeyInfo
-from perdure.domain.text import Json, brief, utf8_size
+from perdure.domain.text import Json, brief, check_choice, utf8_size
 from perdure.domain.times import to_us
 from perdure.engine.offering import (
     Offer,
@@ -415,8 +415,7 @@ def _check(asked: Asked) -> None:
         raise LimitExceeded(f"`goal` has more than {GOAL_BYTES_MAX} bytes; say it in fewer words")
     if not asked.goal.strip():
         raise InvalidInput("`goal` is empty; say what is to be done")
-    if asked.target not in TARGETS:
-        raise InvalidInput(f"`target` = {brief(asked.target)} is unknown; use one of {', '.join(TARGETS)}")
+    check_choice(asked.target, "target", TARGETS)
     budget = asked.budget_tokens
     if not isinstance(budget, int) or isinstance(budget, bool) or not BUDGET_TOKENS_MIN <= budget <= NUMBER_MAX:
         raise InvalidInput(f"`budget_tokens` = {brief(budget)} must be a whole number of at least {BUDGET_TOKENS_MIN}")

@@ -29,7 +29,7 @@ from perdure.domain.series import (
     SeriesSpec,
 )
 from perdure.domain.spans import Span, clipped, span_or_none
-from perdure.domain.text import brief, check_id, has_more_parts
+from perdure.domain.text import brief, check_choice, check_id, has_more_parts
 from perdure.domain.times import from_us, to_us
 from perdure.engine.coverage import in_words, judge, judge_by_entries, proven, recorded
 from perdure.engine.entries import series_entry
@@ -229,8 +229,7 @@ class SeriesService:
         """Entries between two instants, both included, and what is covered of them."""
         check_name(name)
         most = min(ENTRIES_PER_ANSWER, self.limits.page_rows_max) if options.limit is None else self.limits.page(options.limit)
-        if options.coverage not in COVERAGE_RULES:
-            raise InvalidInput(f"`coverage` = {brief(options.coverage)} is unknown; use one of {', '.join(COVERAGE_RULES)}")
+        check_choice(options.coverage, "coverage", COVERAGE_RULES)
         moment = to_us(self.clock.now()) if now_us is None else now_us
 
         def work(view: View) -> SeriesAnswer:

@@ -16,7 +16,7 @@ from perdure.domain.limits import NUMBER_MAX, Limits
 from perdure.domain.messages import Cursor, Message, MessageQuery, Session
 from perdure.domain.names import channel_name, split_channel
 from perdure.domain.scope import ID_BYTES_MAX, Address, Owner, Scope, SessionId, ToolCallId
-from perdure.domain.text import brief, check_id
+from perdure.domain.text import brief, check_choice, check_id
 from perdure.engine.upkeep import SWEEP, TRANSCRIPT, address_job, session_job
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store, Tx, View
@@ -343,8 +343,7 @@ def _at(view: View, source: Source, seq: int) -> list[Message]:
 
 
 def _check_kind(kind: DigestKind) -> None:
-    if kind not in DIGEST_KINDS:
-        raise InvalidInput(f"`kind` = {brief(kind)} is unknown; use one of {', '.join(DIGEST_KINDS)}")
+    check_choice(kind, "kind", DIGEST_KINDS)
 
 
 def _folded(text: str) -> str:

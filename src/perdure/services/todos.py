@@ -13,7 +13,7 @@ from perdure.domain.limits import Limits
 from perdure.domain.records import RecordQuery
 from perdure.domain.scope import ID_BYTES_MAX, Scope
 from perdure.domain.secrets import without_secrets
-from perdure.domain.text import brief, check_id, utf8_size
+from perdure.domain.text import brief, check_choice, check_id, utf8_size
 from perdure.domain.things import TASK_STATES, AgentTask, TaskState, Todo, from_body
 from perdure.domain.times import check_instant
 from perdure.engine.hygiene import CONTENT_CHARS_MAX, refusal
@@ -50,8 +50,8 @@ class Todos:
     ) -> list[Todo]:
         """This agent's todos: what is due first, then what has no date; closed ones only if asked for."""
         rows = self.limits.page(limit)
-        if kind is not None and kind not in TODO_KINDS:
-            raise InvalidInput(f"`kind` = {brief(kind)} is unknown; use one of {', '.join(TODO_KINDS)}")
+        if kind is not None:
+            check_choice(kind, "kind", TODO_KINDS)
         if due_before is not None:
             check_instant(due_before, "due_before")
         found = self.store.read(scope.owner, lambda view: _todos(view, "agent" if closed else "open", scope.address.agent))
@@ -106,8 +106,8 @@ class Todos:
 
     def update_task(self, scope: Scope, key: str, *, state: TaskState | None, progress: float | None) -> AgentTask:
         check_id(key, "task", bytes_max=ID_BYTES_MAX)
-        if state is not None and utf8_size(state, "`state`") >= 0 and state not in TASK_STATES:
-            raise InvalidInput(f"`state` = {brief(state)} is unknown; use one of {', '.join(TASK_STATES)}")
+        if state is not None:
+            check_choice(state, "state", TASK_STATES)
         if progress is not None and (
             isinstance(progress, bool) or not isinstance(progress, int | float) or not 0 <= progress <= 1
         ):
@@ -181,9 +181,7 @@ def _seen(view: View, agent: str, proposal: TodoProposal) -> Todo | None:
 
 
 def check_todo(proposal: TodoProposal) -> None:
-    utf8_size(proposal.kind, "`kind`")
-    if proposal.kind not in TODO_KINDS:
-        raise InvalidInput(f"`kind` = {brief(proposal.kind)} is unknown; use one of {', '.join(TODO_KINDS)}")
+    check_choice(proposal.kind, "kind", TODO_KINDS)
     utf8_size(proposal.content, "`content`")
     evidence: object = proposal.evidence
     if not isinstance(evidence, tuple | list) or not all(isinstance(one, Evidence) for one in evidence):
