@@ -200,12 +200,18 @@ def test_what_the_model_wants_remembered_becomes_a_lesson_and_is_not_shown(talk:
         ("no_json", ("unavailable", "unreadable")),
         ("refuses", ("refused",)),
         ("empty", ("unreadable",)),
+        ("no text", ("unreadable",)),
     ],
 )
 def test_a_model_that_fails_loses_nothing(
     talk: Chatting, server: ScriptedModelServer, fault: str, outcomes: tuple[str, ...]
 ) -> None:
-    acts = {**FAULTS, "refuses": answer("I'm sorry, but I can't assist with that."), "empty": answer("  ")}
+    acts = {
+        **FAULTS,
+        "refuses": answer("I'm sorry, but I can't assist with that."),
+        "empty": answer("  "),
+        "no text": answer("Hel\0lo"),
+    }
     server.always(acts[fault])
     done = talk.say("Hello", options=("--deadline", "2"))
     assert done.code == EXIT_CODES["unavailable"]

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from perdure.domain.context import Block, fenced
+from perdure.domain.errors import InvalidInput
 from perdure.domain.lessons import Heard
 from perdure.domain.messages import Message
 from perdure.domain.models import ChatMessage, Outcome
 from perdure.domain.oversight import Injection
-from perdure.domain.text import Json
+from perdure.domain.text import Json, utf8_size
 from perdure.engine.answers import Unreadable
 from perdure.engine.appends import split_reply
 from perdure.handles.memory import Memory
@@ -120,5 +121,9 @@ def _reply_id(said: Message) -> str:
 
 
 def _read(found: Json) -> str | Unreadable:
+    try:
+        utf8_size(str(found), "the answer")
+    except InvalidInput:
+        return Unreadable("it has characters that no text can hold")
     shown, appends = split_reply(str(found))
     return str(found) if shown.strip() or appends else Unreadable("it is empty")
