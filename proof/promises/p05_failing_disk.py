@@ -18,6 +18,8 @@ from proof.wholeness import check_heals, check_whole
 
 PLACES_MAX = 16
 """So many calls of one kind in one operation fail in turn, spread over all of them."""
+WAITS_MAX = 3
+"""A lock that cannot be had looks like one that others hold: each such call waits for its whole deadline."""
 ROOMS = (0, 4_096, 40_000, 200_000)
 """Bytes that are left on a full disk."""
 FULL, FILE_LIMIT = "disk full", "file size limit"
@@ -104,9 +106,9 @@ def _trials(round: Round, arena: Arena, operation: Operation) -> Iterator[Trial]
     round.count("calls", len(log))
     for kind in KINDS_OF_FAULT:
         calls = sum(one in kind.calls for one in log)
-        for at in _spread(calls):
-            plan = Plan(kind.calls, at, kind.act, kind.error)
-            for lasting in (False, True):
+        for lasting in (False, True):
+            for at in _spread(calls, WAITS_MAX if lasting and kind.calls == ("lock",) else PLACES_MAX):
+                plan = Plan(kind.calls, at, kind.act, kind.error)
                 words = f"{kind.name}, {at} of {calls}, {'for good' if lasting else 'once'}"
                 yield Trial(operation, tuple(states), kind.name, words, replace(plan, lasting=lasting), {})
     for room in ROOMS:
@@ -115,11 +117,11 @@ def _trials(round: Round, arena: Arena, operation: Operation) -> Iterator[Trial]
         yield Trial(operation, tuple(states), FULL, f"a disk with {room} bytes left", Plan(KINDS), {"room": room})
 
 
-def _spread(calls: int) -> Sequence[int]:
+def _spread(calls: int, most: int) -> Sequence[int]:
     """All of them, or so many of them, the first and the last included."""
-    if calls <= PLACES_MAX:
+    if calls <= most:
         return range(1, calls + 1)
-    return sorted({1 + round(number * (calls - 1) / (PLACES_MAX - 1)) for number in range(PLACES_MAX)})
+    return sorted({1 + round(number * (calls - 1) / (most - 1)) for number in range(most)})
 
 
 def _judge(round: Round, trial: Trial, struck: Struck) -> None:
