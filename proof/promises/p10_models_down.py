@@ -39,7 +39,7 @@ RESUMING_ROUNDS = 3
 HEALING_ROUNDS = 40
 """Hours until everything is done and said to be well: a share of failures counts for a day."""
 PATIENT_S, HASTY_S = 20.0, 0.15
-QUICK = 14
+QUICK = 10
 ALWAYS = (
     ("embedding", "rows too short", False), ("embedding", "zeros", False), ("embedding", "HTTP 401", False),
     ("embedding", "nobody listens", True), ("embedding", "never answers", False), ("chat", "never answers", False),

@@ -241,7 +241,7 @@ def test_sqlite_answers_as_the_oracle_does(tmp_path: Path) -> None:
         folder.mkdir()
         return perdure.open(settings=replace(BASE, url=f"sqlite:///{folder}/perdure.db"), clock=clock)
 
-    run(open_subject, examples=60)
+    run(open_subject, examples=40)
 
 
 @pytest.mark.slow
@@ -256,4 +256,4 @@ def test_postgres_answers_as_the_oracle_does(postgres_url: str) -> None:
                 engine._store.erase(owner)
             return engine
 
-        run(open_subject, examples=25)
+        run(open_subject, examples=15)

@@ -314,7 +314,7 @@ def test_in_memory_nothing_is_lost_or_told_twice() -> None:
             kept[:] = [LastingStore()]
         return Engine(kept[0], clock, BASE, models={"summariser": model})
 
-    run(open_subject, examples=200)
+    run(open_subject, examples=120)
 
 
 def test_on_sqlite_nothing_is_lost_or_told_twice(tmp_path: Path) -> None:

@@ -273,7 +273,7 @@ def on_disk(folder: Path) -> Callable[[StoppedClock], Engine]:
 
 
 def test_in_memory_nothing_is_lost_and_every_attribute_has_one_value() -> None:
-    run(Knowledge, in_memory, examples=100)
+    run(Knowledge, in_memory, examples=60)
 
 
 def test_on_sqlite_nothing_is_lost_and_every_attribute_has_one_value(tmp_path: Path) -> None:
@@ -281,7 +281,7 @@ def test_on_sqlite_nothing_is_lost_and_every_attribute_has_one_value(tmp_path: P
 
 
 def test_in_memory_undoing_everything_restores_the_first_state() -> None:
-    run(UndoneInTheEnd, in_memory, examples=60, steps=15)
+    run(UndoneInTheEnd, in_memory, examples=40, steps=15)
 
 
 def test_on_sqlite_undoing_everything_restores_the_first_state(tmp_path: Path) -> None:

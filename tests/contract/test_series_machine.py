@@ -312,7 +312,7 @@ def test_sqlite_never_claims_what_it_does_not_hold(tmp_path: Path) -> None:
             folder.mkdir()
         return perdure.open(settings=perdure.Settings(url=f"sqlite:///{folder}/perdure.db", durability="normal"), clock=clock)
 
-    run(open_subject, examples=120)
+    run(open_subject, examples=80)
 
 
 # A thread of the connection pool rolls dice now and then, which Hypothesis takes for a strategy's doing.
@@ -328,4 +328,4 @@ def test_postgres_never_claims_what_it_does_not_hold(postgres_url: str) -> None:
                 engine.memory("ana").series(NAME).remove()
             return engine
 
-        run(open_subject, examples=35)
+        run(open_subject, examples=20)

@@ -391,6 +391,17 @@ class TestVerify:
         report = sqlite.open().verify()
         assert {finding.law for finding in report.findings} & {"the file's pages are sound", "the store can be read"}
 
+    def test_a_reference_without_its_target_is_told_with_both_tables(self, sqlite: Any) -> None:
+        engine = sqlite.open()
+        talk(engine)
+        vandal = apsw.Connection(str(engine.files()[0].path))
+        vandal.execute("PRAGMA foreign_keys = OFF")
+        vandal.execute("DELETE FROM sessions")
+        vandal.close()
+        told = [one for one in engine.verify().findings if one.law == "every reference has its target"]
+        assert {one.seen for one in told} == {"nothing in sessions"}
+        assert any(re.fullmatch(r"messages row \d+", one.where) for one in told), told
+
     def test_reading_a_damaged_row_is_corrupt_and_never_skipped(self, sqlite: Any) -> None:
         engine = sqlite.open()
         talk(engine)
