@@ -105,6 +105,11 @@ def test_who_vanishes_in_the_middle_of_a_transaction_keeps_nobody_waiting(
         assert [message.content for message in another.memory("ana").messages()] == ["before", "after"]
 
 
+def test_an_owner_who_falls_silent_in_a_restore_is_given_up_too(engine: perdure.Engine) -> None:
+    with engine._store._own_connection() as connection:  # type: ignore[attr-defined]
+        assert connection.execute("SHOW idle_in_transaction_session_timeout").fetchone() == ("10min",)
+
+
 def test_a_transaction_cut_off_within_a_statement_is_ended_by_the_next_connection(
     postgres_url: str, postgres_schema: str
 ) -> None:

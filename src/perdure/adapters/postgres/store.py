@@ -49,6 +49,8 @@ RECONNECT_S = 3.0
 for minutes would be missed for minutes more. The next call begins a new attempt at once."""
 FETCH_ROWS = 2_000
 MAINTENANCE_S = 3_600.0
+OWNER_SILENCE_S = 600.0
+"""A restore reads its file between two statements, and a backup writes one: that may take longer than a call."""
 WRITE = "BEGIN"
 READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
@@ -149,13 +151,16 @@ class PostgresStore:
     def _configure(self, connection: DeadlineConnection) -> None:
         connection.allow(self._deadline_s)
         connection.execute(sql.SQL("SET search_path TO {}").format(sql.Identifier(self._schema)))
-        # We give up at the deadline. A network that swallows packets keeps that from the server, which would hold our locks
-        # until TCP finds out, by default after two hours: it gives up at the same time.
-        silence_ms = max(1, round(self._deadline_s * 1_000))
-        connection.execute(sql.SQL("SET idle_in_transaction_session_timeout = {}").format(sql.Literal(silence_ms)))
+        self._limit_silence(connection, self._deadline_s)
         self._abandoned.end_all(connection)
         if self._role is not None:
             connection.execute(sql.SQL("SET ROLE {}").format(sql.Identifier(self._role)))
+
+    def _limit_silence(self, connection: DeadlineConnection, seconds: float) -> None:
+        # We give up at the deadline. A network that swallows packets keeps that from the server, which would hold our locks
+        # until TCP finds out, by default after two hours: it gives up at the same time.
+        silence_ms = max(1, round(seconds * 1_000))
+        connection.execute(sql.SQL("SET idle_in_transaction_session_timeout = {}").format(sql.Literal(silence_ms)))
 
     # -- transactions
 
@@ -453,6 +458,7 @@ class PostgresStore:
         try:
             connection.allow(self._deadline_s)
             connection.execute(sql.SQL("SET search_path TO {}").format(sql.Identifier(self._schema)))
+            self._limit_silence(connection, max(self._deadline_s, OWNER_SILENCE_S))
             yield connection
         finally:
             connection.close()
