@@ -9,6 +9,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
+import perdure
 from perdure.adapters.postgres import migrating as postgres_migrating
 from perdure.adapters.postgres.store import PostgresStore
 from perdure.adapters.sqlfiles import queries
@@ -109,6 +110,32 @@ def test_postgres_row_security_is_forced_on_every_table(postgres: psycopg.Connec
         ).fetchall()
     )
     assert found == {**dict.fromkeys(TABLES, True), "perdure_migrations": False}
+
+
+def test_postgres_keeps_no_samples_of_what_was_said_or_named(postgres_url: str, postgres_schema: str) -> None:
+    """P16: they would lie in a catalog that only a superuser can clean, after all else was forgotten and purged."""
+    settings = perdure.Settings(url=postgres_url, postgres_schema=postgres_schema, access_log="all")
+    with perdure.open(settings=settings) as engine:
+        ana = engine.memory("ana")
+        for number in range(4):
+            ana.append("user", f"zqxjv likes tea {number}", id=f"zqxjv-{number}", metadata={"zqxjv": number}, session="zqxjv")
+            ana.append("user", "zqxjv likes tea", session="zqxjv")
+            ana.state.save(f"zqxjv/{number}", "zqxjv")
+            ana.state.save("zqxjv", f"zqxjv {number}", request=f"zqxjv-{number}")
+            day, after = f"2026-01-0{number + 1}", f"2026-01-0{number + 2}"
+            ana.series("zqxjv").merge([{"id": f"zqxjv-{number}", "timestamp": day, "a": "zqxjv"}], window=(day, after))
+            ana.todos.add(f"write to zqxjv {number}")
+            ana.remember(f"zqxjv owns {number} boats", entities=[f"person:zqxjv{number}"])
+        engine.process(60)
+        ana.before("what does zqxjv like?")
+        with psycopg.connect(postgres_url, autocommit=True) as superuser:
+            superuser.execute("ANALYZE")
+            samples = superuser.execute(
+                "SELECT tablename, attname, concat(most_common_vals, histogram_bounds) FROM pg_stats WHERE schemaname = %s",
+                (postgres_schema,),
+            ).fetchall()
+    assert any(name == "user_id" and "ana" in text for _, name, text in samples), "it does sample"
+    assert [(table, name) for table, name, text in samples if "zqxjv" in text] == []
 
 
 def test_postgres_itself_refuses_other_owners_rows_when_our_conditions_are_gone(

@@ -114,7 +114,7 @@ def catalog(cursor: Cursor[Any], schema: str) -> set[tuple[str, str, str]]:
 CATALOG = """
 SELECT 'column', c.relname || '.' || a.attname,
        format_type(a.atttypid, a.atttypmod) || CASE WHEN a.attnotnull THEN ' not null' ELSE '' END
-       || coalesce(' collate ' || l.collname, '')
+       || coalesce(' collate ' || l.collname, '') || CASE WHEN a.attstattarget = 0 THEN ' not sampled' ELSE '' END
 FROM pg_attribute AS a JOIN pg_class AS c ON c.oid = a.attrelid LEFT JOIN pg_collation AS l ON l.oid = a.attcollation
 WHERE c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = %(schema)s) AND c.relkind = 'r' AND a.attnum > 0
   AND NOT a.attisdropped
