@@ -55,16 +55,16 @@ bench: $(VENV)/.bench-installed  ## Measure speed beside the peers and the limit
 SEEDS ?= 200
 MUTANTS ?= 200
 
-proof: $(VENV)/.test-installed  ## Every promise in full, then the broken builds; the report is build/proof/report.md.
+proof: $(VENV)/.test-installed  ## Every promise in full, the broken builds, the simulation; takes long, writes build/proof/.
 	$(BIN)/python -m proof run --jobs $(JOBS) $(if $(SEED),--seed $(SEED))
 	$(BIN)/python -m proof defects --jobs $(JOBS)
-	$(BIN)/python -m proof simulate --seeds $(SEEDS) --jobs $(JOBS)
+	$(BIN)/python -m proof simulate --seeds $(SEEDS) --jobs $(JOBS) $(if $(SEED),--start $(SEED))
 
 proof-quick: $(VENV)/.test-installed  ## A short round of every promise.
 	$(BIN)/python -m proof run --quick --jobs $(JOBS) $(if $(SEED),--seed $(SEED))
 
 simulate: $(VENV)/.test-installed  ## The whole system under faults, SEEDS seeds long; prints the seed that fails.
-	$(BIN)/python -m proof simulate --seeds $(SEEDS) --jobs $(JOBS)
+	$(BIN)/python -m proof simulate --seeds $(SEEDS) --jobs $(JOBS) $(if $(SEED),--start $(SEED))
 
 mutants: $(VENV)/.test-installed  ## Break storage and scope code one operator at a time; the share that the tests notice.
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt mutmut

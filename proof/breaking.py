@@ -16,9 +16,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from proof import needs, report
 
 ROOT = Path(__file__).parents[1]
 PATCHES = Path(__file__).parent / "defects"
@@ -76,7 +78,10 @@ def tried(defect: Defect) -> Trial:
             source = broken_copy(defect, folder)
         except subprocess.CalledProcessError:
             return Trial(defect.name, defect.breaks, defect.caught_by, "the patch does not fit", 0.0)
-        result, shown = (_simulated if defect.caught_by == SIMULATION else _promised)(defect, folder, source)
+        try:
+            result, shown = (_simulated if defect.caught_by == SIMULATION else _promised)(defect, folder, source)
+        except subprocess.TimeoutExpired:
+            result, shown = "failed", f"it did not end within {ROUND_S} s"
     return Trial(defect.name, defect.breaks, defect.caught_by, result, time.monotonic() - began, shown[:300])
 
 
@@ -110,15 +115,31 @@ def _run(arguments: Sequence[str], source: Path) -> subprocess.CompletedProcess[
     )
 
 
-def main(names: Sequence[str], *, jobs: int, as_json: bool) -> int:
+def tell_all(*, as_json: bool) -> int:
+    """The names, what each breaks, and what catches it."""
+    if as_json:
+        told = [{"name": one.name, "breaks": one.breaks, "caught_by": one.caught_by} for one in known().values()]
+        print(json.dumps(told, indent=1))
+    else:
+        for one in known().values():
+            print(f"{one.name}\n     breaks: {one.breaks}\n     caught by: {one.caught_by}")
+    return 0
+
+
+def main(names: Sequence[str], *, jobs: int, as_json: bool, folder: Path) -> int:
     all_of_them = known()
-    chosen = [all_of_them[name] for name in names] if names else [*all_of_them.values()]
-    trials = []
-    with ThreadPoolExecutor(max(1, jobs)) as pool:
-        for trial in pool.map(tried, chosen):
-            trials.append(trial)
-            print(f"{trial.result:8} {trial.promise:4} {trial.name}: {trial.breaks} ({trial.seconds:.0f} s)", file=sys.stderr)
+    wanted = dict.fromkeys(names)
+    unknown = [name for name in wanted if name not in all_of_them]
+    if unknown:
+        print("\n  ".join([f"no broken build is called {', '.join(unknown)}; there are:", *all_of_them]), file=sys.stderr)
+        return 2
+    if missing := needs.patch():
+        print(missing, file=sys.stderr)
+        return 2
+    chosen = [all_of_them[name] for name in wanted or all_of_them]
+    trials = _all_tried(chosen, jobs)
     caught = sum(trial.result == "caught" for trial in trials)
+    path = write(folder, trials, "defects" if len(chosen) == len(all_of_them) else _name([*wanted]))
     if as_json:
         print(json.dumps([asdict(trial) for trial in trials], indent=1))
     else:
@@ -126,4 +147,55 @@ def main(names: Sequence[str], *, jobs: int, as_json: bool) -> int:
         for trial in trials:
             if trial.result != "caught":
                 print(f"not caught: {trial.name} ({trial.promise}): {trial.result}: {trial.shown}")
+    print(f"report: {path}", file=sys.stderr)
     return 0 if caught == len(trials) else 1
+
+
+def _all_tried(chosen: Sequence[Defect], jobs: int) -> list[Trial]:
+    """In the order they are given; each is told when it ends."""
+    trials: dict[str, Trial] = {}
+    with ThreadPoolExecutor(jobs) as pool:
+        for number, done in enumerate(as_completed([pool.submit(tried, one) for one in chosen]), 1):
+            trial = done.result()
+            trials[trial.name] = trial
+            caught = sum(one.result == "caught" for one in trials.values())
+            print(
+                f"{number} of {len(chosen)}, {caught} caught: {trial.result:8} {trial.promise:4} {trial.name}: {trial.breaks} "
+                f"({trial.seconds:.0f} s)",
+                file=sys.stderr,
+                flush=True,
+            )
+    return [trials[one.name] for one in chosen]
+
+
+def _name(names: Sequence[str]) -> str:
+    """Some of them never take the place of the result of all."""
+    more = len(names) - 1
+    return f"defects-{names[0]}" + (f"-and-{more}-more" if more else "")
+
+
+def write(folder: Path, trials: Sequence[Trial], name: str) -> Path:
+    """The result as `name.md` and `name.json`; the path of the former."""
+    folder.mkdir(parents=True, exist_ok=True)
+    on = report.machine()
+    (folder / f"{name}.json").write_text(
+        json.dumps({"machine": on, "seed": SEED, "trials": [asdict(one) for one in trials]}, indent=1)
+    )
+    caught = sum(trial.result == "caught" for trial in trials)
+    lines = [
+        "# Broken builds",
+        "",
+        ", ".join(f"{name}: {value}" for name, value in on.items()),
+        "",
+        f"{caught} of {len(trials)} were caught, by the quick round of the promise named ({SIMULATION}: the simulation), seed {SEED}.",
+        "",
+        "| build | breaks | promise | result | time |",
+        "|---|---|---|---|---|",
+    ]
+    for one in trials:
+        result = one.result if one.result == "caught" else f"**{one.result}**"
+        lines.append(report.row(one.name, one.breaks, one.promise, result, f"{one.seconds:.0f} s"))
+    lines += ["", *(f"- {one.name}: {one.result}: {' '.join(one.shown.split())}" for one in trials if one.result != "caught")]
+    path = folder / f"{name}.md"
+    path.write_text("\n".join(lines).rstrip() + "\n")
+    return path

@@ -1,6 +1,7 @@
 """What every promise is run with: seeded chance, counted cases, evidence that the fault was met, and what went wrong.
 
-A promise is broken by any `wrong`; it is *unproven*, which counts as failed too, when a fault it is about was never met.
+A promise is broken by any `wrong`; it is *unproven*, which counts as failed too, when a fault it is about was never met, or
+when no case was tried at all.
 """
 
 from __future__ import annotations
@@ -72,6 +73,10 @@ class Round:
     wrongs: list[Wrong] = field(default_factory=list)
     facts: dict[str, object] = field(default_factory=dict)
     """What was measured besides: latencies, sizes, versions. Told in the report, judged by nobody."""
+    offered: dict[str, int] = field(default_factory=dict)
+    """How many cases there are, by name, whether or not they were tried."""
+    tried: int = 0
+    """Cases that were begun."""
     _case: int | None = None
 
     def sized(self, *, quick: T, full: T) -> T:
@@ -82,10 +87,12 @@ class Round:
         """So many tries, each with chance of its own; with `--case K`, only the K-th. Tells progress."""
         total = self.sized(quick=quick, full=full)
         told = time.monotonic()
+        self.offered[name] = total
         for number in range(total):
             if self.only_case is not None and number != self.only_case:
                 continue
             self._case = number
+            self.tried += 1
             yield Case(number, random.Random(f"{self.seed}/{self.promise}/{name}/{number}"))
             self.counts[name] += 1
             if time.monotonic() - told > 5:
@@ -138,11 +145,18 @@ class Outcome:
     facts: dict[str, object]
     unmet: tuple[str, ...] = ()
     error: str = ""
+    case: int | None = None
+    """The only case that was asked for."""
+    no_such_case: str = ""
+    """Said when that case does not exist."""
 
     @property
     def replay(self) -> str:
-        case = next((f" --case {one.case}" for one in self.wrongs if one.case is not None), "")
-        return f"python -m proof run {self.promise.id} --seed {self.seed}{' --quick' if self.size == 'quick' else ''}{case}"
+        shown = (one.case for one in self.wrongs if one.case is not None)
+        case = self.case if self.case is not None else next(shown, None)
+        words = ["python -m proof run", self.promise.id, f"--seed {self.seed}"]
+        words += ["--quick"] * (self.size == "quick") + ([f"--case {case}"] if case is not None else [])
+        return " ".join(words)
 
 
 def run(promise: Promise, round: Round) -> Outcome:
@@ -155,7 +169,11 @@ def run(promise: Promise, round: Round) -> Outcome:
         error = "".join(traceback.format_exception(raised))
     unmet = tuple(name for name in promise.evidence if not round.evidence[name])
     if round.only_case is not None:
+        # What only other cases meet cannot be met. That this one was tried is asked for below.
         unmet = ()
+    no_such_case = "" if error or round.tried or round.only_case is None else _no_such_case(promise, round)
+    if not round.tried and not error:
+        unmet = (*unmet, no_such_case or "any case: none was tried")
     verdict: Verdict = "broken" if round.wrongs else "failed" if error else "unproven" if unmet else "kept"
     counts = Counter({"wrong": 0, **round.counts})
     return Outcome(
@@ -171,7 +189,14 @@ def run(promise: Promise, round: Round) -> Outcome:
         round.facts,
         unmet,
         error,
+        round.only_case,
+        no_such_case,
     )
+
+
+def _no_such_case(promise: Promise, round: Round) -> str:
+    there = ", ".join(f"{name} 0 to {total - 1}" for name, total in round.offered.items() if total)
+    return f"{promise.id} has no case {round.only_case} in its {round.size} round; there are: {there or 'none'}"
 
 
 def _figure(text: str, counts: Counter[str], evidence: Counter[str]) -> str:

@@ -6,13 +6,13 @@ and that the stores agree. A failing seed is told with the invariant that was vi
 
 from __future__ import annotations
 
-import argparse
 import random
 import shutil
 import sys
 import tempfile
 import time
 import traceback
+from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -23,9 +23,11 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import proof.simulated.calls as public
+from proof.arguments import Parser, positive
 from proof.simulated.expected import Violated, must
 from proof.simulated.world import World
 
+SEEDS = 50
 CALLS = 200
 COMPARED_EVERY = 4
 """Of so many seeds, one is also run in memory and compared."""
@@ -49,7 +51,7 @@ class Failure:
     @property
     def replay(self) -> str:
         where = " --backend memory" if self.backend == "memory" else ""
-        return f"python -m proof simulate --start {self.seed} --calls {self.calls}{where} --trace"
+        return f"python -m proof simulate --seed {self.seed} --calls {self.calls}{where} --trace"
 
     def __str__(self) -> str:
         lines = "\n".join(f"    {line}" for line in self.trace[-SHOWN:])
@@ -67,21 +69,11 @@ class Ran:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The command line: `--seeds N`, from a new place or from `--start S`; with `--trace`, each call of one seed."""
-    parser = argparse.ArgumentParser(prog="python -m proof simulate", description=__doc__)
-    parser.add_argument("--seeds", type=int, default=50, help="how many; default 50")
-    parser.add_argument("--start", type=int, help="the first seed; default: a new one, printed")
-    parser.add_argument("--calls", type=int, default=CALLS, help=f"calls per seed; default {CALLS}")
-    parser.add_argument("--jobs", type=int, default=1, help="seeds tried at a time")
-    parser.add_argument(
-        "--first", action="store_true", help="stop at the first seed that fails, and do not look for fewer calls"
-    )
-    parser.add_argument("--trace", action="store_true", help="print what the first seed does, call by call")
-    parser.add_argument("--backend", default="sqlite", choices=["sqlite", "memory"], help="on which store, with --trace")
-    given = parser.parse_args(argv)
+    """The command line: `--seeds N`, from a new place or from `--start S`; `--seed S` alone; with `--trace`, each call of one seed."""
+    given = _given(argv)
     start = random.SystemRandom().randrange(10**9) if given.start is None else given.start
     if given.trace:
-        ran = run(start, given.backend, calls=given.calls)
+        ran = run(start, given.backend or "sqlite", calls=given.calls)
         print("\n".join(ran.trace))
         print(f"trace {ran.hash}; {dict(ran.counts)}; {ran.violated or 'nothing is wrong'}")
         return 0 if ran.violated is None else 1
@@ -90,10 +82,35 @@ def main(argv: Sequence[str] | None = None) -> int:
     seeds = range(start, start + given.seeds)
     failures = simulate(seeds, calls=given.calls, jobs=given.jobs, shrink=not given.first, first=given.first)
     took = time.monotonic() - began
-    print(f"{given.seeds} seeds of {given.calls} calls from {start} on: {len(failures)} failed ({took:.0f} s)")
+    print(
+        f"{given.seeds} {'seed' if given.seeds == 1 else 'seeds'} of {given.calls} calls from {start} on: {len(failures)} failed ({took:.0f} s)"
+    )
     for failure in failures:
         print(f"seed {failure.seed}: {failure.invariant}")
     return 1 if failures else 0
+
+
+def _given(argv: Sequence[str] | None) -> Namespace:
+    parser = Parser(prog="python -m proof simulate", description=__doc__)
+    parser.add_argument("--seeds", type=positive, help=f"how many; default {SEEDS}")
+    parser.add_argument("--start", type=int, help="the first seed; default: a new one, printed")
+    parser.add_argument("--seed", type=int, help="that seed only")
+    parser.add_argument("--calls", type=positive, default=CALLS, help=f"calls per seed; default {CALLS}")
+    parser.add_argument("--jobs", type=positive, default=1, help="seeds tried at a time")
+    parser.add_argument(
+        "--first", action="store_true", help="stop at the first seed that fails, and do not look for fewer calls"
+    )
+    parser.add_argument("--trace", action="store_true", help="print what the first seed does, call by call")
+    parser.add_argument("--backend", choices=["sqlite", "memory"], help="on which store, with --trace; default sqlite")
+    given = parser.parse_args(argv)
+    if given.seed is not None and (given.seeds, given.start) != (None, None):
+        parser.error("--seed is that seed only: it goes with neither --seeds nor --start")
+    if given.backend and not given.trace:
+        parser.error("--backend goes with --trace: without it, each seed runs on SQLite, and every fourth in memory too")
+    if given.seed is not None:
+        given.start, given.seeds = given.seed, 1
+    given.seeds = given.seeds or SEEDS
+    return given
 
 
 FAULTS = (

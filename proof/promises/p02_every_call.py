@@ -23,7 +23,7 @@ def run(round: Round) -> None:
 
 PROMISE = Promise(
     id="P2",
-    says="What returned is stored, and what did not is there wholly or not at all, at whatever call the process dies",
+    says="what returned is stored, and what did not is there wholly or not at all, at whatever call the process dies",
     tried_by="a shim (LD_PRELOAD) kills the process at each system call that changes its files, and halfway through each write, "
     "of append, remember, merge, compact, curate, forget, backup, export, restore, import, jobs, purge, first opening, migration",
     run=run,

@@ -59,6 +59,12 @@ def _kind(case: Case) -> str:
     return KINDS[(2 * turn + place // 2) % len(KINDS)]
 
 
+def _lost(round: Round, how: str) -> None:
+    """The fault was really met; a case in which nothing was cut is not counted."""
+    round.met(how)
+    round.count("answers lost")
+
+
 # -- the network loses the answer of PostgreSQL
 
 
@@ -92,7 +98,7 @@ class Network:
                 _ask_until_answered(memory, request, told)
             check_accounts(self.round, memory, told, when=when)
         if self.proxy.met["committed, and the answer withheld"] > before:
-            self.round.met("the answer of PostgreSQL's commit was lost")
+            _lost(self.round, "the answer of PostgreSQL's commit was lost")
 
     def _ask_without_id(self, memory: perdure.Memory, request: Request, when: str) -> None:
         """Asked once only. Whether or not it was answered: what is there is there once."""
@@ -185,7 +191,7 @@ def _lose_a_process(round: Round, case: Case, settings: perdure.Settings, team: 
         words = f"SQLite, {kind}, killed {when} its commit"
         round.check(committed == (when == "after"), "torn", f"{words}: it is {'' if committed else 'not '}there")
         if committed:
-            round.met("a process was killed between its commit and its answer")
+            _lost(round, "a process was killed between its commit and its answer")
         for _ in range(chance.choice([1, 2, 3])):
             _ask_until_answered(memory, request, told)
         check_accounts(round, memory, told, when=words)
@@ -281,7 +287,7 @@ def _lose_a_server(round: Round, case: Case, second: Server, turn: int) -> None:
     died = ended(first.process) == -9
     if not round.check(died and status == 0, "refused", f"{words}: it answered {status} instead"):
         return
-    round.met("the server was killed with a request in hand")
+    _lost(round, "the server was killed with a request in hand")
     second.start()
     try:
         for _ in range(2):
@@ -314,6 +320,6 @@ PROMISE = Promise(
         "a process was killed between its commit and its answer",
         "the server was killed with a request in hand",
     ),
-    figure="{wrong} doubled, lost or torn over {requests} requests whose answer was lost",
+    figure="{wrong} doubled, lost or torn over {answers lost} requests whose answer was lost, of {requests}",
     needs_postgres=True,
 )

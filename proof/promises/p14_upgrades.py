@@ -156,7 +156,7 @@ def _check_refused(round: Round, folder: Path, call: Callable[[], object], when:
 
 PROMISE = Promise(
     id="P14",
-    says="Upgrades are safe: one that dies is completed by the next opening, and a newer store is refused and left as it is",
+    says="upgrades are safe: one that dies is completed by the next opening, and a newer store is refused and left as it is",
     tried_by="opening a store of each old schema version dies at every system call that changes its files, and halfway through "
     "each write; on PostgreSQL the backend is ended at each statement; stores of a newer version, with and without a log",
     run=run,

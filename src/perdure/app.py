@@ -13,7 +13,7 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from perdure.domain.accesses import Access, Asker
+from perdure.domain.accesses import PROGRAM, Access, Asker
 from perdure.domain.errors import InvalidInput
 from perdure.domain.limits import Limits
 from perdure.domain.portable import ExportReport, ImportReport
@@ -78,6 +78,7 @@ from perdure.services.series import SeriesService
 from perdure.services.shelves import Shelves
 from perdure.services.state import StateService
 from perdure.services.todos import Todos
+from perdure.services.touching import Mention
 from perdure.services.undoing import Undoing
 from perdure.services.verify import verify
 from perdure.services.work import TIDY, Background, Handler, Worker, tidy_handler, tidy_job
@@ -109,9 +110,7 @@ def open(  # noqa: A001 - `perdure.open` reads as what it is, and nothing in thi
     """
     chosen = _chosen(settings, url)
     if clock is None:
-        from perdure.adapters.system import SystemClock
-
-        clock = SystemClock()
+        clock = _system_clock()
     if not all(callable(getattr(clock, name, None)) for name in ("now", "monotonic", "new_id", "chance")):
         raise InvalidInput(f"`clock` is a `{type(clock).__name__}`; pass one that has what `perdure.testing.StoppedClock` has")
     unknown = [name for name in models if name not in Models.__annotations__]
@@ -130,18 +129,35 @@ def restore(
 ) -> Mapping[str, int]:
     """Fill the store at `url` from a backup, whichever kind of store that was made on; the rows taken over, by table.
 
-    All or nothing. A store that holds data is a `Conflict` unless `replace=True`.
+    All or nothing. A store that holds data is a `Conflict` unless `replace=True`. Its access log is then that of the backup; if
+    the setting `access_log` is on, the log of the space tells of the restore.
     """
-    chosen = _chosen(settings, url)
+    return restored(path, _chosen(settings, url), replace=replace, progress=progress, asker=PROGRAM)
+
+
+def restored(
+    path: str | os.PathLike[str], chosen: Settings, *, replace: bool, progress: Progress | None, asker: Asker
+) -> Mapping[str, int]:
+    """`restore`, as one who asks by a face."""
     check_progress(progress)
     # First the file: a wrong name must not leave a new, empty store behind.
     file = check_path(path, "path")
     check_file(file)
     store = open_store(chosen)
     try:
-        return restore_file(store, file, replace=replace, progress=progress)
+        if chosen.access_log == "off":
+            return restore_file(store, file, replace=replace, progress=progress)
+        log = AccessLog(store, _system_clock(), chosen.limits, chosen.access_log, asker)
+        work = partial(restore_file, store, file, replace=replace, progress=progress)
+        return log.restoring(space_scope(chosen.space), lambda through: work(through=through))
     finally:
         store.close()
+
+
+def _system_clock() -> Clock:
+    from perdure.adapters.system import SystemClock
+
+    return SystemClock()
 
 
 def _chosen(settings: Settings | None, url: str | None) -> Settings:
@@ -290,7 +306,7 @@ class Engine:
 
     @told
     def accesses(self, limit: int = 50, *, before: str | None = None) -> Sequence[Access]:
-        """Who did what that concerned the whole space, newest first; empty unless the setting `access_log` is on."""
+        """Who did what that concerned the whole space, newest first: what was logged while the setting `access_log` was on."""
         return self._access_log.list_(space_scope(self._settings.space).owner, limit=limit, before=before)
 
     @property
@@ -401,6 +417,14 @@ def asked_by(engine: Engine, asker: Asker) -> Engine:
 def requests_of(engine: Engine) -> Once:
     """What remembers which requests were carried out, for a skin whose callers repeat them."""
     return Once(engine._store, engine._clock)
+
+
+def log_repeat(engine: Engine, user: str | None, request: str) -> None:
+    """Have it in the access log that a caller was given the answer to a request of theirs again."""
+    log = engine._access_log
+    if log.on:
+        scope = space_scope(engine.space) if user is None else engine.memory(user).scope
+        log.around(scope, "repeat", "read", lambda: None, lambda _: (Mention("request", request),))
 
 
 def chat_with(engine: Engine, memory: Memory) -> Chat:

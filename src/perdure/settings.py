@@ -181,6 +181,11 @@ def listing(environ: Mapping[str, str] | None = None, **given: object) -> list[S
             found.append(Setting(name, _cast(file[name], default, f"{path}: {name}"), str(path)))
         else:
             found.append(Setting(name, default, "default"))
+        if name == "encryption_key" and not found[-1].value and found[-1].source != "default":
+            # A variable that was to hold the key and is empty would make a store that anybody can read.
+            raise InvalidInput(
+                f"`encryption_key` ({found[-1].source}) is empty; give the key, or leave it out for a plain store"
+            )
     return found
 
 

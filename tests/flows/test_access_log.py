@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
+from datetime import datetime
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -143,7 +144,7 @@ def test_what_a_callers_own_code_does_inside_a_call_is_logged_as_well(engine: pe
     cached("2026-01-01", "2026-01-02")
     ana.tools.call_tool("loadState", {"key": "note"})
     assert [one.call for one in reversed(log_of(engine))] == [
-        "state.save", "run", "state.search", "series.fetch", "series.fetch", "state.find",
+        "run", "state.save", "series.fetch", "state.search", "series.fetch", "state.find",
     ]  # fmt: skip
 
 
@@ -213,17 +214,44 @@ def test_the_server_logs_who_asked(engine: perdure.Engine) -> None:
     headers = {"Authorization": f"Bearer {secret.secret}"}
     client = TestClient(build(engine), base_url="http://127.0.0.1")
     assert client.put("/v1/users/ana/state/k", json={"value": CANARY}, headers=headers).status_code < 300
-    assert client.get("/v1/users/ana/state/nope", headers=headers).status_code == 404
+    assert client.get(f"/v1/users/ana/state/{CANARY}", headers=headers).status_code == 404
+    assert (log_of(engine)[0].call, log_of(engine)[0].touched) == ("state.find", ()), "there is none"
     assert client.get("/u/ana/state", headers={**headers, "Accept": "text/html"}).status_code == 200
     by_http = [one for one in log_of(engine) if one.face == "http"]
     assert {one.actor for one in log_of(engine)} == {f"key:{secret.key.id}"}
     assert ("state.save", "change", "done") in told(by_http)
     assert [one for one in log_of(engine) if one.face == "web"]
+    for more in ({}, {"Idempotency-Key": "m1"}):
+        assert client.post(
+            "/v1/users/ana/messages", json={"role": "user", "content": "x"}, headers={**headers, **more}
+        ).is_success
+        assert told(log_of(engine)[:1]) == [("append", "change", "done")]
+        assert names_in(log_of(engine)[:1])
     page = client.get("/v1/users/ana/accesses?limit=1", headers=headers).json()
     assert page["items"][0]["actor"] == f"key:{secret.key.id}"
     more = client.get(f"/v1/users/ana/accesses?limit=1&cursor={page['next']}", headers=headers).json()
     assert more["items"][0]["id"] != page["items"][0]["id"]
     assert client.get("/v1/accesses", headers=headers).json()["items"][0]["call"] == "api_keys.create"
+
+
+def test_an_answer_that_is_given_again_is_logged_again(engine: perdure.Engine) -> None:
+    from fastapi.testclient import TestClient
+
+    from perdure.interfaces.server import build
+
+    made = engine.api_keys.create("laptop", permission="admin")
+    headers = {"Authorization": f"Bearer {made.secret}", "Idempotency-Key": CANARY}
+    client = TestClient(build(engine), base_url="http://127.0.0.1")
+    first, again = (client.post("/v1/users/ana/todos", json={"content": "Buy tea"}, headers=headers) for _ in range(2))
+    assert (first.json(), again.headers["Idempotent-Replay"]) == (again.json(), "true")
+    repeated, added = log_of(engine)
+    assert (added.call, repeated.call, repeated.action, repeated.actor) == ("todos.add", "repeat", "read", f"key:{made.key.id}")
+    assert repeated.face == "http"
+    assert [(one.kind, one.names) for one in repeated.touched] == [("request", ("addTodo",))]
+    assert CANARY not in repr(log_of(engine))
+    whole = [client.post("/v1/purge", headers=headers).status_code for _ in range(2)]
+    assert whole == [200, 200]
+    assert [one.call for one in engine.accesses(2)] == ["repeat", "purge"]
 
 
 def test_the_command_line_logs_itself_and_shows_the_log(tmp_path: Path) -> None:
@@ -245,6 +273,15 @@ def test_the_command_line_logs_itself_and_shows_the_log(tmp_path: Path) -> None:
     [read, saved] = json.loads(run("accesses", "--json").stdout)[:2]
     assert (saved["actor"], saved["face"], saved["call"], read["call"]) == ("cli", "cli", "state.save", "accesses")
     assert [one["call"] for one in json.loads(run("accesses", "--space-wide", "--json").stdout)] == ["users"]
+    assert "  cli by cli: state.save (change), done\n  state units" in shown
+    narrow = CliRunner(env={**env, "COLUMNS": "40"})
+    assert narrow.invoke(app, ["state", "restore", "units", "9"]).exit_code != 0
+    shown = narrow.invoke(app, ["accesses", "--limit", "2"]).stdout
+    assert "refused: NotFound" in shown
+    place = shown.splitlines()[0].split()
+    [newest] = json.loads(run("accesses", "--limit", "1", "--before", place[1], "--json").stdout)
+    assert newest["call"] == "accesses", "an id can be copied from what is shown"
+    assert datetime.fromisoformat(place[0]).tzinfo is not None
     off = CliRunner(env={**env, "PERDURE_ACCESS_LOG": "off"}).invoke(app, ["accesses", "--user", "zoe"])
     assert "access_log` is off" in off.stderr
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import perdure
+from perdure.adapters.sqlite import ciphered
 from perdure.domain.errors import InvalidInput, Unsupported
 
 KEY = "correct horse 'battery' staple"
@@ -50,7 +51,11 @@ def test_what_was_stored_is_there_with_the_same_key(tmp_path: Path) -> None:
         fill(engine)
     with perdure.open(settings=settings(tmp_path / "s.db")) as engine:
         assert engine.memory("ana").messages()[0].content == f"I moved to {CANARY}"
-        assert "sqlcipher" in engine.health().store.versions
+        told = engine.health().store
+    assert told.encryption == "every page of the file, by SQLCipher"
+    assert told.versions.keys() == {"sqlite", "sqlcipher"}, "the SQLite that SQLCipher brings, not the other one"
+    with perdure.open(settings=settings(tmp_path / "plain.db", "")) as engine:
+        assert engine.health().store.encryption == "none"
 
 
 @pytest.mark.parametrize("wrong", ["", "another key", KEY.upper(), KEY + " "])
@@ -116,6 +121,33 @@ def test_a_key_that_cannot_be_one_is_refused_and_not_shown(tmp_path: Path, bad: 
         perdure.open(settings=settings(tmp_path / "s.db", bad))
     assert bad not in str(told.value)
     assert not (tmp_path / "s.db").exists()
+
+
+@pytest.mark.parametrize("source", ["variable", "file"])
+def test_an_empty_key_is_refused_and_makes_no_plain_store(tmp_path: Path, source: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A deployment whose variable was never filled in would keep everything in the clear, and nobody would notice."""
+    config = tmp_path / "config.toml"
+    config.write_text('encryption_key = ""\n' if source == "file" else "")
+    monkeypatch.setenv("PERDURE_CONFIG", str(config))
+    if source == "variable":
+        monkeypatch.setenv("PERDURE_ENCRYPTION_KEY", "")
+    with pytest.raises(InvalidInput, match=r"`encryption_key` \(.*\) is empty; give the key, or leave it out"):
+        perdure.open(f"sqlite:///{tmp_path}/s.db")
+    assert not (tmp_path / "s.db").exists()
+
+
+@pytest.mark.parametrize("key", [KEY, ""])
+def test_a_folder_is_no_store_and_is_called_one(tmp_path: Path, key: str) -> None:
+    with pytest.raises(InvalidInput, match="is a folder; name the file in it"):
+        perdure.open(settings=settings(tmp_path, key))
+
+
+def test_a_plain_store_that_somebody_made_meanwhile_is_called_plain(tmp_path: Path) -> None:
+    """After `refuse_mismatch` found nothing there yet."""
+    with perdure.open(settings=settings(tmp_path / "s.db", "")) as engine:
+        fill(engine)
+    with pytest.raises(InvalidInput, match="is not encrypted; open it without"):
+        ciphered.Cipher(str(tmp_path / "s.db"), KEY).open()
 
 
 def test_without_the_driver_the_error_names_the_command_that_installs_it(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
 import json
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 
 import perdure
 from forged_exports import exported, parsed, sealed
-from perdure import Conflict, InvalidInput, LimitExceeded, Limits, NotFound, ToolCall
+from perdure import Conflict, InvalidInput, LimitExceeded, Limits, NotFound, ToolCall, Unavailable
 from perdure.domain.jobs import Claim
 from perdure.engine.upkeep import TALLY
 from perdure.ports.index import INDEX_JOB
@@ -335,6 +336,26 @@ class TestWhatIsRefused:
             ana.import_(io.BytesIO(b""), "xml")
         with pytest.raises(InvalidInput, match="folder"):
             ana.import_(tmp_path, "jsonl")
+
+    @pytest.mark.parametrize("packed", [True, False])
+    def test_a_disk_that_fails_while_it_is_read_is_told_and_stores_nothing(
+        self, data: bytes, target: Any, packed: bool
+    ) -> None:
+        """P5: the error of the system came out as it was."""
+
+        class Failing(io.BytesIO):
+            def read(self, size: int | None = -1, /) -> bytes:
+                if self.tell() > 200:
+                    raise OSError(errno.EIO, "Input/output error")
+                return super().read(min(100, size) if size is not None and size > 0 else size)
+
+            def readline(self, size: int | None = -1, /) -> bytes:
+                self.read(0)
+                return super().readline(size)
+
+        with pytest.raises(Unavailable, match=r"`source` cannot be read \(Input/output error\)"):
+            target.import_(Failing(gzip.compress(data) if packed else data))
+        assert everything(target) == everything(perdure.open("memory:"))
 
     def test_a_user_that_holds_data_is_replaced_only_if_told_so(self, data: bytes, backend: Any) -> None:
         engine = backend.open()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ import pytest
 
 import old_stores
 import perdure
+from perdure.adapters.sqlfiles import migrations
+from perdure.adapters.sqlite.store import PACKAGE
 from perdure.domain.scope import Owner
 from perdure.testing import StoppedClock
 from perdure.testing.contract.accesses import an_access, listed, put
@@ -70,3 +73,21 @@ def test_migrating_twice_is_once_and_calls_are_logged_from_then_on(backend: Any,
             engine.memory("ana").state.save("k", number)
             assert len(listed(engine._store, owner=ANA)) == number + 1
             assert engine.verify().findings == ()
+
+
+def test_a_store_of_version_8_keeps_its_log_and_takes_what_is_begun(backend: Any, today: perdure.Engine) -> None:
+    put(today._store, an_access("a1"), an_access("a2"), owner=ANA)
+    old_stores.build(backend, 8, old_stores.rows_of(today, 8))
+    with backend.open(access_log="all") as engine:
+        assert list(engine._store.read(ANA, lambda view: view.accesses.list_accesses(limit=9))) == [
+            an_access("a2"), an_access("a1"),
+        ]  # fmt: skip
+        engine.memory("ana").export(BytesIO())
+        newest = engine.memory("ana").accesses()[0]
+        assert (newest.call, newest.outcome) == ("export", "done")
+        assert engine.verify().findings == ()
+
+
+def test_the_store_in_memory_has_the_version_of_the_others(today: perdure.Engine, tmp_path: Path) -> None:
+    """A backup goes from any of them to any other."""
+    assert today.backup(tmp_path / "b").schema_version == len(migrations(PACKAGE))

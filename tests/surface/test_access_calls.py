@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -13,7 +14,9 @@ from typing import Any
 import pytest
 
 import perdure
+from perdure.adapters.memory.accesses import MemoryAccesses
 from perdure.domain.digests import Digest
+from perdure.domain.errors import Corrupt
 from perdure.domain.scope import shared_owner
 from perdure.handles.agents import AgentHandle
 from perdure.handles.api_keys import ApiKeyHandle
@@ -389,6 +392,47 @@ def test_a_call_leaves_one_entry_and_is_what_the_table_says(world: World, name: 
     else:
         assert changed == set() or kind == "ApiKeyHandle", "it is neither a read nor upkeep"
     assert world.engine.verify().findings == ()
+
+
+def test_what_gives_to_somewhere_else_than_its_answer_is_logged_first() -> None:
+    """By what its arguments are: something that is written to, or a function of the caller's."""
+    giving = {
+        f"{kind.__name__}.{name}"
+        for kind in HANDLES
+        for name, call in inspect.getmembers(kind, callable)
+        if f"{kind.__name__}.{name}" in SAMPLES
+        for one in inspect.signature(call).parameters.values()
+        if one.name != "progress" and re.search("Target|PathLike|Callable|Fetcher", str(one.annotation))
+    }
+    assert giving == {"Memory.export", "Memory.run", "SeriesHandle.fetch", "Engine.export", "Engine.backup"}
+    assert all(CALLS[kind][name].first for kind, _, name in (one.partition(".") for one in giving))
+
+
+@pytest.mark.parametrize(
+    "name",
+    sorted(
+        f"{kind}.{name}" for kind, calls in CALLS.items() for name, one in calls.items() if one.first or one.action == "erase"
+    ),
+)
+def test_what_is_logged_first_does_nothing_if_it_cannot_be(world: World, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> bool:
+        raise Corrupt("a page is damaged; restore")
+
+    if name in PREPARED:
+        world.prepared = PREPARED[name](world)
+    before, files = rows(world.engine), sorted(world.folder.rglob("*"))
+    monkeypatch.setattr(MemoryAccesses, "put_access", refuse)
+    with pytest.raises(perdure.Unavailable, match="nothing is done"):
+        SAMPLES[name](world)
+    monkeypatch.undo()
+    assert rows(world.engine) == before
+    assert sorted(world.folder.rglob("*")) == files
+
+
+def test_functions_of_the_package_are_about_no_data_or_are_logged() -> None:
+    functions = {name for name in perdure.__all__ if inspect.isfunction(getattr(perdure, name))}
+    without_data = {"open", "extract_time_range"}
+    assert functions - without_data == {"restore"}, "which is logged, see tests/flows/test_access_log_begun.py"
 
 
 def test_nothing_of_this_exists_when_the_log_is_off() -> None:

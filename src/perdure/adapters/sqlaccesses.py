@@ -38,6 +38,9 @@ class SqlAccesses:
     def put_access(self, access: Access, *, keep: int) -> bool:
         held = self._find(access.id)
         if held is not None:
+            if (ended := forms.ended(held, self._owner, access)) is not None:
+                self._run.replace("accesses", ended)
+                return True
             forms.refuse_another(forms.to_access(held), self._owner, access)
             return False
         [(last,)] = self._run.all("last_access", self._prefix)

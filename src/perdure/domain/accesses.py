@@ -12,11 +12,13 @@ from perdure.domain.scope import DEFAULT, RESERVED, Address, Scope
 Face = Literal["python", "cli", "http", "mcp", "web"]
 Action = Literal["read", "change", "erase", "admin"]
 """What a call is for: to hand out data, to add to it or change it, to remove it for good, or upkeep."""
-AccessOutcome = Literal["done", "refused"]
+AccessOutcome = Literal["begun", "done", "refused"]
+"""`begun` is what stays if the end of a call could not be noted: it may have been carried out."""
 AccessMode = Literal["off", "changes", "all"]
 """What is logged: nothing, everything but reads, or every call."""
 FACES: tuple[Face, ...] = get_args(Face)
 ACTIONS: tuple[Action, ...] = get_args(Action)
+ACCESS_OUTCOMES: tuple[AccessOutcome, ...] = get_args(AccessOutcome)
 ACCESS_MODES: tuple[AccessMode, ...] = get_args(AccessMode)
 NAMES_MAX = 50
 """An entry names so many records; of the others it has the number."""

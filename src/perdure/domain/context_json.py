@@ -12,7 +12,7 @@ from perdure.domain.contexts import ContextData, Environment, HistoryEntry, Task
 from perdure.domain.errors import InvalidInput, LimitExceeded
 from perdure.domain.messages import ROLES
 from perdure.domain.secrets import may_hold_secrets, without_secrets_in
-from perdure.domain.text import Json, brief, check_json
+from perdure.domain.text import Json, brief, check_json, check_no_secret
 
 DOCUMENT_BYTES_MAX = 16 * 1024 * 1024
 SESSION_ID_BYTES_MAX = 4_096
@@ -95,6 +95,7 @@ def document_json(context: ContextData) -> dict[str, Json]:
 def render_without_secrets(context: ContextData, *, bytes_max: int = DOCUMENT_BYTES_MAX) -> bytes:
     """As `render_document`, with markers in the place of secrets, in `context` itself too: its owner holds what is stored."""
     raw = render_document(context, bytes_max=bytes_max)
+    check_no_secret(context.session_id, "session_id")
     if not may_hold_secrets(raw.decode()):
         return raw
     plain = json.loads(raw)

@@ -16,6 +16,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from perdure.domain.secrets import without_secrets
+
 MESSAGE_CHARS_MAX = 1_000
 
 
@@ -81,11 +83,15 @@ class Corrupt(PerdureError):
 
 
 def _tellable(message: str) -> str:
-    """The message without what no terminal or log can take; of a long one the beginning, and the end, which says what to do."""
+    """The message without secrets, and without what no terminal or log can take.
+
+    Of a long one the beginning, and the end, which says what to do.
+    """
     if not message.isascii():
         message = message.encode(errors="backslashreplace").decode()
     if "\0" in message:
         message = message.replace("\0", "\\0")
+    message = without_secrets(message)
     if len(message) > MESSAGE_CHARS_MAX:
         message = f"{message[:600]} … {message[-300:]}"
     return message

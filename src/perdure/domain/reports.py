@@ -62,6 +62,8 @@ class StoreDescription:
     durability: str
     bytes: int
     degraded: tuple[str, ...] = ()
+    encryption: str = "none"
+    """What of it is encrypted on the disk, and by what; `none` as far as perdure knows."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NewType
 
 from perdure.domain.errors import InvalidInput
-from perdure.domain.text import check_id
+from perdure.domain.text import check_held_id, check_no_secret
 
 MessageId = NewType("MessageId", str)
 SessionId = NewType("SessionId", str)
@@ -26,8 +26,8 @@ class Owner:
     user: str
 
     def __post_init__(self) -> None:
-        check_id(self.space, "space", bytes_max=ID_BYTES_MAX)
-        check_id(self.user, "user", bytes_max=ID_BYTES_MAX)
+        check_held_id(self.space, "space", bytes_max=ID_BYTES_MAX)
+        check_held_id(self.user, "user", bytes_max=ID_BYTES_MAX)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +38,8 @@ class Address:
     channel: str = DEFAULT
 
     def __post_init__(self) -> None:
-        check_id(self.agent, "agent", bytes_max=ID_BYTES_MAX)
-        check_id(self.channel, "channel", bytes_max=ID_BYTES_MAX)
+        check_held_id(self.agent, "agent", bytes_max=ID_BYTES_MAX)
+        check_held_id(self.channel, "channel", bytes_max=ID_BYTES_MAX)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,10 @@ class Scope:
             raise InvalidInput(f"`space` = {space!r:.60} starts with `{RESERVED}`, which is reserved; choose another name")
         if isinstance(user, str) and user.startswith(RESERVED):
             raise InvalidInput(f"`user` = {user!r:.60} starts with `{RESERVED}`, which is reserved; choose another name")
-        return cls(Owner(space, user), Address(agent, channel))
+        scope = cls(Owner(space, user), Address(agent, channel))
+        for what, name in (("space", space), ("user", user), ("agent", agent), ("channel", channel)):
+            check_no_secret(name, what)
+        return scope
 
 
 # Work that concerns the whole store (tidying, probing) belongs to owners whose space starts with this. `Scope.of`, the

@@ -9,11 +9,13 @@ from collections.abc import Callable, Collection
 from typing import Any, TypeAlias
 
 from perdure.domain.errors import InvalidInput, LimitExceeded
-from perdure.domain.secrets import may_hold_secrets, without_secrets_in
+from perdure.domain.secrets import SECRET_CHARS_MIN, may_hold_secrets, secret_in, without_secrets, without_secrets_in
 
 JSON_DEPTH_MAX = 64
 JSON_PARTS_MAX = 2**26
 INTEGER_BITS_MAX = 3_000
+SECRET_CHARS_READ = 400
+"""So far beyond what is shown of a value it is searched for secrets."""
 
 # The shape of a JSON value is its caller's affair, so it is `Any` to the type checker; `check_json` holds it to JSON.
 Json: TypeAlias = Any
@@ -29,9 +31,10 @@ def brief(value: object, chars_max: int = 40) -> str:
     Neither a number of 5,000 digits nor 10,000 lists in one another have a `repr`; that of a large list is larger still.
     """
     try:
+        # Before it is cut: the beginning of a secret has its form no longer.
         if isinstance(value, str):
-            return repr(value[: chars_max + 1])[:chars_max]
-        return (repr(value) if isinstance(value, int | float) else _REPR.repr(value))[:chars_max]
+            return repr(without_secrets(value[: chars_max + SECRET_CHARS_READ])[: chars_max + 1])[:chars_max]
+        return (repr(value) if isinstance(value, int | float) else without_secrets(_REPR.repr(value)))[:chars_max]
     except (ValueError, RecursionError):
         return f"a `{type(value).__name__}`"
 
@@ -74,12 +77,28 @@ def check_choice(value: object, what: str, choices: Collection[str]) -> None:
 
 
 def check_id(value: str, what: str, *, bytes_max: int) -> str:
-    """`value` if it may serve as an id: any Unicode, not empty, bounded."""
+    """`value` if a caller may use it as an id: any Unicode, not empty, bounded, and no secret.
+
+    A text can lose a secret and be kept. An id that lost one would be another id, and two could become one.
+    """
+    return check_no_secret(check_held_id(value, what, bytes_max=bytes_max), what)
+
+
+def check_held_id(value: str, what: str, *, bytes_max: int) -> str:
+    """`value` if a store may hold it as an id: one that looks like a secret may have come in before these were refused."""
     size = utf8_size(value, f"`{what}`")
     if size == 0:
         raise InvalidInput(f"`{what}` is empty; give it at least one character")
     if size > bytes_max:
         raise InvalidInput(f"`{what}` is {size} bytes long, more than the {bytes_max} an id may have; shorten or hash it")
+    return value
+
+
+def check_no_secret(value: str, what: str) -> str:
+    """`value` if no secret stands in it. The refusal does not repeat it."""
+    if len(value) >= SECRET_CHARS_MIN and (kind := secret_in(value)) is not None:
+        article = "an" if kind[0] in "AEIOU" else "a"
+        raise InvalidInput(f"`{what}` looks like {article} {kind}; use an id that is none")
     return value
 
 

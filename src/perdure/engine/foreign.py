@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from perdure.domain.knowledge import EntityName, EntityType, FactType, MemoryType, Proposal
+from perdure.domain.secrets import without_secrets
 from perdure.engine.attributes import ATTRIBUTES, PERSONAL
 from perdure.engine.auditing import export_entries, instant_of
 from perdure.engine.curating import told
@@ -83,6 +84,9 @@ class _Name:
 
 
 def _name(name: str, kind: str) -> _Name:
+    # Before its parts are taken for words: then it has its form no longer. It names nothing that could be known by it.
+    if (shown := without_secrets(name)) != name:
+        return _Name(shown, None)
     label = " ".join(name.replace("_", " ").split())
     words = _WORD.findall(_CAMEL.sub(" ", kind).casefold())
     type_ = next((_TYPES[word] for word in reversed(words) if word in _TYPES), None)
@@ -92,7 +96,7 @@ def _name(name: str, kind: str) -> _Name:
 def _observations(name: str, who: _Name, observations: Sequence[object]) -> Iterator[ForeignItem]:
     for place, said in enumerate(observations):
         text = " ".join(str(said).split())
-        yield ForeignItem(f"{name}#{place}", "memory", "", _of_text(text, who))
+        yield ForeignItem(without_secrets(f"{name}#{place}"), "memory", "", _of_text(text, who))
 
 
 def _of_text(text: str, who: _Name) -> Proposal:
@@ -125,7 +129,7 @@ def _relation(one: Mapping[str, Any], names: Mapping[str, _Name]) -> Iterator[Fo
     if not all(isinstance(part, str) and part.strip() for part in (*ends, kind)):
         return
     first, second = (names.get(str(end), _name(str(end), "")) for end in ends)
-    words = " ".join(_CAMEL.sub(" ", str(kind)).replace("_", " ").replace("-", " ").split()).lower()
+    words = " ".join(_CAMEL.sub(" ", without_secrets(str(kind))).replace("_", " ").replace("-", " ").split()).lower()
     attribute = words.replace(" ", "_")
     content = f"{words[0].upper()}{words[1:]} {second.label}" if first.is_user else f"{first.label} {words} {second.label}"
     entities = tuple(end.entity for end in (first, second) if end.entity is not None)
@@ -133,7 +137,7 @@ def _relation(one: Mapping[str, Any], names: Mapping[str, _Name]) -> Iterator[Fo
     both = [end for end in (first, second) if end.type == "person" or end.is_user]
     fact: FactType = "relationship" if len(both) == 2 else "fact"
     made = _proposal(content, entities, first.entity, (attribute, second.label) if has_slot else None, fact)
-    yield ForeignItem(f"{ends[0]} → {ends[1]}", "relation", str(one.get("user_id") or ""), made)
+    yield ForeignItem(without_secrets(f"{ends[0]} → {ends[1]}"), "relation", str(one.get("user_id") or ""), made)
 
 
 def _proposal(

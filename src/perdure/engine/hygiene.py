@@ -6,6 +6,8 @@ import re
 import unicodedata
 from collections.abc import Callable
 
+from perdure.domain.secrets import secret_in
+
 CONTENT_CHARS_MAX = 500
 CONTENT_CHARS_MIN = 3
 
@@ -16,7 +18,7 @@ _SECRET = re.compile(
     r"|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"
     r"|\bgh[pousr]_[A-Za-z0-9]{30,}|\bgithub_pat_[A-Za-z0-9_]{30,}|\bglpat-[A-Za-z0-9_-]{16,}"
     r"|\bxox[abprs]-[A-Za-z0-9-]{10,}|\bAIza[0-9A-Za-z_-]{35}\b"
-    r"|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}"
+    r"|\beyJ[A-Za-z0-9_-]{8,1000}+\.[A-Za-z0-9_-]{8,8000}+\.[A-Za-z0-9_-]{4}"
     r"|\b(?:password|passwort|passphrase|pwd|pin(?: code)?|cvv|cvc|secret|api[ _-]?key|access[ _-]?token|mot de passe"
     r"|contraseña)\b\s*(?:is|=|:|ist|est|es)\s*\S",
     re.IGNORECASE,
@@ -61,7 +63,9 @@ def flaw(text: str) -> str | None:
 
 def holds_secret(text: str) -> bool:
     """Whether a password, key or card number stands in the text."""
-    return bool(_SECRET.search(text)) or any(_is_card(match[0]) for match in _CARD.finditer(text))
+    if secret_in(text) is not None or _SECRET.search(text):
+        return True
+    return any(_is_card(match[0]) for match in _CARD.finditer(text))
 
 
 def hides_something(text: str) -> bool:

@@ -11,7 +11,7 @@ from datetime import datetime, tzinfo
 from perdure.domain.errors import InvalidInput, LimitExceeded
 from perdure.domain.scope import ID_BYTES_MAX
 from perdure.domain.series import Entry, MergePlan, Rejected, SeriesSpec
-from perdure.domain.text import Json, brief, check_id, encode_json, same_json
+from perdure.domain.text import Json, brief, check_id, check_no_secret, encode_json, same_json
 from perdure.engine.instants import instant_us
 
 
@@ -71,11 +71,15 @@ def _read(index: int, entry: object, spec: SeriesSpec, zone: tzinfo, bytes_max: 
     if body.get(spec.timestamp_field) is None:
         raise InvalidInput(f"field `{spec.timestamp_field}` is missing; every entry needs its time")
     at_us = instant_us(body[spec.timestamp_field], zone, f"field `{spec.timestamp_field}`")
-    return Sighting(index, _id_of(body, spec), at_us, body)
+    return Sighting(index, _id_of(body, given, spec), at_us, body)
 
 
-def _id_of(body: Mapping[str, Json], spec: SeriesSpec) -> str:
+def _id_of(body: Mapping[str, Json], stated: Mapping[str, Json], spec: SeriesSpec) -> str:
     given = body.get(spec.id_field)
+    # What stands in `body` has lost its secrets: entries whose ids differ in nothing else would be taken for one.
+    for name in (spec.id_field,) if given is not None or spec.id_template is None else template_fields(spec.id_template):
+        if isinstance(told := stated.get(name), str):
+            check_no_secret(told, name)
     if given is None and spec.id_template is not None:
         missing = [name for name in template_fields(spec.id_template) if body.get(name) is None]
         if missing:

@@ -8,8 +8,9 @@ from typing import Any
 
 from perdure.domain.errors import InvalidInput
 from perdure.domain.scope import ID_BYTES_MAX
+from perdure.domain.secrets import without_secrets
 from perdure.domain.series import SeriesSpec
-from perdure.domain.text import brief, check_id, utf8_size
+from perdure.domain.text import brief, check_id, check_no_secret, utf8_size
 from perdure.engine.instants import zone_named
 from perdure.engine.merging import template_fields
 
@@ -45,6 +46,7 @@ def checked(spec: SeriesSpec) -> SeriesSpec:
         check_id(getattr(spec, name), name, bytes_max=ID_BYTES_MAX)
     if spec.id_template is not None:
         template_fields(spec.id_template)
+        check_no_secret(spec.id_template, "id_template")
     zone_named(spec.zone)
     for name in ("settles_after_s", "fresh_for_s"):
         value = getattr(spec, name)
@@ -58,7 +60,9 @@ def checked(spec: SeriesSpec) -> SeriesSpec:
     _check_bound("keep_days", spec.keep_days, least=0, whole=False)
     if utf8_size(spec.description, "`description`") > DESCRIPTION_BYTES_MAX:
         raise InvalidInput(f"`description` is longer than {DESCRIPTION_BYTES_MAX} bytes; say it in fewer words")
-    return spec
+    # Before it is compared: stating the same rules again agrees with what is held.
+    told = without_secrets(spec.description)
+    return spec if told == spec.description else replace(spec, description=told)
 
 
 def _check_bound(name: str, value: object, *, least: int, whole: bool) -> None:

@@ -410,7 +410,7 @@ class Memory:
         return self._do.history.journal(self.scope, limit=limit, before=before)
 
     def accesses(self, limit: int = 50, *, before: str | None = None) -> Sequence[Access]:
-        """Who read or changed what of this user's data, newest first; empty unless the setting `access_log` is on.
+        """Who read or changed what of this user's data, newest first: what was logged while the setting `access_log` was on.
 
         `before` goes on behind an entry of the list before: its id.
         """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -122,7 +122,8 @@ def _opened(source: Source) -> Iterator[IO[bytes]]:
             raise InvalidInput(
                 f"`source` is a `{type(source).__name__}`; give the name of a file, or an open one in binary mode"
             )
-        yield source
+        with _readable("`source`"):
+            yield source
         return
     try:
         file = check_path(source, "source").open("rb")  # closed below; what goes wrong then is not about opening it
@@ -130,5 +131,18 @@ def _opened(source: Source) -> Iterator[IO[bytes]]:
         raise NotFound(f"{source} does not exist; check the name") from None
     except OSError as error:
         raise Unavailable(f"{source} cannot be read ({error.strerror}); check its permissions") from error
-    with file:
-        yield file
+    try:
+        with _readable(str(source)):
+            yield file
+    finally:
+        with suppress(OSError):  # it was only read: nothing is lost, and the import has happened or not
+            file.close()
+
+
+@contextmanager
+def _readable(name: str) -> Iterator[None]:
+    """A disk, or a stream of the caller's, that fails half-way is told by name; nothing was imported."""
+    try:
+        yield
+    except OSError as error:
+        raise Unavailable(f"{name} cannot be read ({error.strerror}); see to it, then try again") from error

@@ -8,7 +8,8 @@ unless the log is on.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -18,6 +19,7 @@ from perdure.domain.accesses import Action
 from perdure.domain.scope import Address, Scope, shared_owner
 from perdure.handles.agents import AgentHandle
 from perdure.handles.oversight import Ran
+from perdure.handles.series import SeriesHandle
 from perdure.handles.state import Found
 from perdure.services.accessing import AccessLog
 from perdure.services.touching import Mention
@@ -33,18 +35,25 @@ class Call:
 
     action: Action
     about: tuple[str, str] | None = None
-    """Its first argument names a record that the answer does not name: the kind, and what the argument is called."""
+    """Its first argument names a record that is there if the call succeeds, and that the answer does not name: the kind, and
+    what the argument is called."""
+    first: bool = False
+    """It gives data to somewhere else than its answer, or may put other data in the place of all there is: by the time that it
+    has ended, nothing of it can be withheld, so it is in the log before it begins. What erases is so in any case."""
 
 
 READ, CHANGE, ERASE, ADMIN = Call("read"), Call("change"), Call("erase"), Call("admin")
-_KEYS = {name: Call("read", ("state", "key")) for name in ("load", "find", "history")} | {
-    name: Call("change", ("state", "key")) for name in ("save", "delete", "restore")
-}
+GIVES, TAKES, CLEANS = Call("read", first=True), Call("change", first=True), Call("admin", first=True)
+_KEYS = dict.fromkeys(("load", "find", "history"), READ) | dict.fromkeys(
+    ("save", "delete", "restore"), Call("change", ("state", "key"))
+)
 CALLS: Mapping[str, Mapping[str, Call]] = {
     "Memory": {
-        **dict.fromkeys(("list_series", "overview", "diff", "audit", "export", "recall", "before", "decisions"), READ),
+        **dict.fromkeys(("list_series", "overview", "diff", "audit", "recall", "before", "decisions"), READ),
         **dict.fromkeys(("context", "prompt", "messages", "message", "sessions", "tally", "journal"), READ),
-        **dict.fromkeys(("remember", "seed", "extract", "curate", "import_", "after", "accept", "run"), CHANGE),
+        "export": GIVES,
+        **dict.fromkeys(("remember", "seed", "extract", "curate", "after", "accept"), CHANGE),
+        **dict.fromkeys(("import_", "run"), TAKES),
         **dict.fromkeys(("append", "append_many"), CHANGE),
         "undo": Call("change", ("operation", "operation")),
         "forget": ERASE,
@@ -54,7 +63,8 @@ CALLS: Mapping[str, Mapping[str, Call]] = {
     "SeriesHandle": {
         **dict.fromkeys(("about", "query", "gaps", "windows", "history", "count", "first", "last", "per", "group"), READ),
         **dict.fromkeys(("distinct", "entries", "export", "rows", "to_pandas", "to_polars", "to_arrow"), READ),
-        **dict.fromkeys(("configure", "merge", "fetch"), CHANGE),
+        **dict.fromkeys(("configure", "merge"), CHANGE),
+        "fetch": TAKES,
         **dict.fromkeys(("remove", "cleanup"), ERASE),
     },
     "Conversation": {
@@ -86,9 +96,11 @@ CALLS: Mapping[str, Mapping[str, Call]] = {
     },
     "ApiKeyHandle": dict.fromkeys(("create", "list", "revoke"), ADMIN),
     "Engine": {
-        **dict.fromkeys(("users", "export", "backup"), READ),
-        "import_": CHANGE,
-        **dict.fromkeys(("purge", "reindex", "accesses"), ADMIN),
+        "users": READ,
+        **dict.fromkeys(("export", "backup"), GIVES),
+        "import_": TAKES,
+        "purge": CLEANS,
+        **dict.fromkeys(("reindex", "accesses"), ADMIN),
     },
 }
 """Every call that is logged, by the class of its handle. One that is in none of these tables fails a test."""
@@ -168,12 +180,60 @@ def _logged(name: str, call: Call, method: Callable[..., Any]) -> Callable[..., 
         watch: _Watch = vars(self)["_watched"]
         if name == "forget" and named.get("user"):
             return erased(watch, lambda: method(watch.plain, *args, **named))
-        given = tuple(_given(watch.plain, call, args, named))
+        if name == "state.load":
+            return _loaded(watch, call, method, args, named)
+        if type(watch.plain) is SeriesHandle:
+            return _of_series(watch, name, call, functools.partial(method, watch.plain, *args, **named))
         parts = _keys if name == "state.keys" else _parts
         work = functools.partial(method, watch.plain, *args, **named)
-        return watch.log.around(watch.scope, name, call.action, work, lambda answer: (*given, *parts(answer)))
+
+        def about(answer: Any) -> Sequence[object]:
+            return (*_given(call, args, named, answer), *parts(answer))
+
+        return watch.log.around(watch.scope, name, call.action, work, about, first=call.first)
 
     return run
+
+
+def _loaded(watch: _Watch, call: Call, method: Callable[..., Any], args: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
+    """What `State.load` gives. The caller's own default is not taken for a value that was found."""
+    missing, asked = object(), inspect.signature(method)
+
+    def work() -> _Value:
+        given = asked.bind(watch.plain, *args, **named).arguments
+        value = method(**{**given, "default": missing})
+        return _Value(given.get("default"), None) if value is missing else _Value(value, given["key"])
+
+    def about(answer: _Value) -> Sequence[object]:
+        return () if answer.key is None else (Mention("state", answer.key),)
+
+    return watch.log.around(watch.scope, "state.load", call.action, work, about).given
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    given: Any
+    key: str | None
+    """Under which it was found, if it was."""
+
+
+def _of_series(watch: _Watch, name: str, call: Call, work: Callable[[], Any]) -> Any:
+    """A handle of a series is made by any name; only a series that there is, or was until then, is named."""
+    handle: SeriesHandle = watch.plain
+    held: list[bool] = []
+
+    def there() -> bool:
+        return handle._do.series.find(handle._owner, handle.name) is not None
+
+    def run() -> Any:
+        if call.action == "erase":
+            held.append(there())
+        return work()
+
+    def about(_answer: Any) -> Sequence[object]:
+        return (Mention("series", handle.name),) if any(held) or there() else ()
+
+    return watch.log.around(watch.scope, name, call.action, run, about, first=call.first)
 
 
 def erased(watch: _Watch, work: Callable[[], Any]) -> Any:
@@ -207,7 +267,7 @@ def told(method: Callable[Concatenate[E, P], T]) -> Callable[Concatenate[E, P], 
         if not log.on:
             return method(self, *args, **named)
         work = functools.partial(method, self, *args, **named)
-        return log.around(space_scope(self.space), name.rstrip("_"), call.action, work)
+        return log.around(space_scope(self.space), name.rstrip("_"), call.action, work, first=call.first)
 
     return run
 
@@ -224,10 +284,8 @@ def _keys(answer: Iterable[str]) -> Iterator[object]:
     return (Mention("state", key) for key in answer)
 
 
-def _given(plain: Any, call: Call, args: tuple[Any, ...], named: Mapping[str, Any]) -> Iterator[object]:
-    if type(plain).__name__ == "SeriesHandle" and isinstance(plain.name, str):
-        yield Mention("series", plain.name)
-    if call.about is not None:
+def _given(call: Call, args: tuple[Any, ...], named: Mapping[str, Any], answer: object) -> Iterator[object]:
+    if call.about is not None and answer is not False:  # there was none
         kind, argument = call.about
         value = args[0] if args else named.get(argument)
         if isinstance(value, str | int):

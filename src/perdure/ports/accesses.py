@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import NamedTuple, Protocol
 
-from perdure.domain.accesses import ACTIONS, FACES, Access, Touched, without_names
+from perdure.domain.accesses import ACCESS_OUTCOMES, ACTIONS, FACES, Access, Touched, without_names
 from perdure.domain.errors import Conflict
 from perdure.domain.scope import Owner
 from perdure.domain.times import from_us, to_us
 from perdure.ports.rows import TABLES, AnyRow, address_of, dump, readable
 
-TOUCHED = TABLES["accesses"].columns.index("touched")
+NUMBER, TOUCHED = (TABLES["accesses"].columns.index(name) for name in ("number", "touched"))
 
 
 class Standing(NamedTuple):
@@ -42,6 +43,7 @@ class AccessTx(AccessView, Protocol):
         """Store an entry, and let go of those of the owner that were stored before the last `keep`.
 
         True if it is new; False, and nothing happens, if it is held already; another one under its id is a `Conflict`.
+        The end of a call that is held as `begun` takes the place of that entry, and is new.
         Where several are stored at the same moment, a few more may be kept.
         """
 
@@ -74,7 +76,7 @@ def to_access(row: AnyRow) -> Access:
 
 def _read_access(row: AnyRow) -> Access:
     _, _, name, number, at, agent, channel, actor, face, call, action, outcome, error, touched, operations = row
-    if number < 1 or face not in FACES or action not in ACTIONS or outcome not in ("done", "refused"):
+    if number < 1 or face not in FACES or action not in ACTIONS or outcome not in ACCESS_OUTCOMES:
         raise ValueError(call)
     return Access(
         name, from_us(at), actor, face, address_of(agent, channel), call, action, outcome, error, _read_touched(touched),
@@ -91,6 +93,15 @@ def struck(row: AnyRow, gone: Callable[[str], bool]) -> AnyRow | None:
     held = to_access(row).touched
     left = without_names(held, gone)
     return None if left == held else (*row[:TOUCHED], _dumped(left), *row[TOUCHED + 1 :])
+
+
+def ended(row: AnyRow, owner: Owner, access: Access) -> AnyRow | None:
+    """The row of a call that was begun, as it is now that it has ended; None unless `access` is the end of that one."""
+    held = to_access(row)
+    if held.outcome != "begun" or access.outcome == "begun":
+        return None
+    begun = replace(access, at=held.at, outcome="begun", error="", touched=(), operations=())
+    return access_row(owner, access, row[NUMBER]) if begun == held else None
 
 
 def refuse_another(held: Access, owner: Owner, access: Access) -> None:

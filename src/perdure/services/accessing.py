@@ -1,29 +1,32 @@
 """The access log: every call is in it, durably, before its answer is given; a call that cannot be logged is not answered.
 
 What a call may not be told by is its content, so an entry is made of what the call is named, who made it, and the ids of what
-it touched. It is written after the call and before its answer, because only then is known what that was.
+it touched. It is written after the call and before its answer, because only then is known what that was. A call that gives data
+elsewhere than in its answer, or destroys some, cannot be withheld then: it is in the log before it begins, and its end later.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
 from perdure.domain.accesses import OPERATIONS_MAX, PROGRAM, Access, AccessMode, Action, Asker, without_names
-from perdure.domain.errors import PerdureError, Unavailable
+from perdure.domain.errors import Conflict, PerdureError, Unavailable
 from perdure.domain.limits import Limits
 from perdure.domain.scope import ID_BYTES_MAX, Owner, Scope
 from perdure.domain.text import check_id
-from perdure.ports.accesses import Standing
+from perdure.ports.accesses import NUMBER, Standing, access_row
 from perdure.ports.clock import Clock
-from perdure.ports.store import Store, Tx
+from perdure.ports.store import Row, Store, Tx
 from perdure.services.touching import touched
 
 T = TypeVar("T")
 About = Callable[[Any], Sequence[object]]
+Through = Callable[[str, Iterator[Row]], Iterator[Row]]
+"""Rows of a table on their way into a store."""
 REFUSED_S = 1.0
 """A call that the store did not answer is noted if that takes no longer; its caller has waited already."""
 _MADE: ContextVar[list[int] | None] = ContextVar("perdure_operations_made", default=None)
@@ -80,23 +83,65 @@ class AccessLog:
             check_id(before, "before", bytes_max=ID_BYTES_MAX)
         return self.store.read(owner, lambda view: list(view.accesses.list_accesses(limit=rows, before=before)))
 
-    def around(self, scope: Scope, call: str, action: Action, work: Callable[[], T], about: About = nothing_more) -> T:
-        """What `work` gives or raises, once that is logged; `about` says of its answer what it touches besides."""
+    def around(
+        self,
+        scope: Scope,
+        call: str,
+        action: Action,
+        work: Callable[[], T],
+        about: About = nothing_more,
+        *,
+        first: bool = False,
+    ) -> T:
+        """What `work` gives or raises, once that is logged; `about` says of its answer what it touches besides.
+
+        With `first`, and whatever erases, it is in the log before it begins: if that cannot be, nothing is done.
+        """
         if self.mode == "changes" and action == "read":
             return work()
         before = self.store.read(scope.owner, lambda view: view.accesses.standing())
+        entry = self._entry(scope, call, action)
+        if first or action == "erase":
+            self._put(scope.owner, replace(entry, outcome="begun"), so="nothing is done")
         mine: list[int] = []
         token = _MADE.set(mine)
         try:
             answer = work()
         except BaseException as error:
-            self._refused(scope, self._entry(scope, call, action), error)
+            self._refused(scope, entry, error)
             raise
         finally:
             _MADE.reset(token)
-        entry, things = self._entry(scope, call, action), touched(*about(answer), answer)
-        self._put(scope.owner, replace(entry, touched=things, operations=tuple(mine[:OPERATIONS_MAX])), before)
+        things, made = touched(*about(answer), answer), tuple(mine[:OPERATIONS_MAX])
+        self._put(scope.owner, replace(entry, at=self.clock.now(), touched=things, operations=made), before)
         return answer
+
+    def restoring(self, scope: Scope, work: Callable[[Through], Mapping[str, int]]) -> Mapping[str, int]:
+        """Have a whole store filled, and its log say so: the entry comes in with the rows, so there are both or neither."""
+        entry = self._entry(scope, "restore", "change")
+        told: list[Row] = []
+
+        def through(table: str, rows: Iterator[Row]) -> Iterator[Row]:
+            last = 0
+            for row in rows:
+                if table == "accesses" and row[:2] == (scope.owner.space, scope.owner.user):
+                    last = max(last, cast(int, row[NUMBER]))
+                yield row
+            if table == "accesses":
+                told.append(access_row(scope.owner, entry, last + 1))
+                yield told[-1]
+
+        try:
+            counts = dict(work(through))
+        except Conflict as error:
+            # It holds data. One that is empty must stay so, or it could not be filled any more.
+            self._refused(scope, entry, error)
+            raise
+        if told:
+            counts["accesses"] -= 1
+        else:
+            self._put(scope.owner, entry)  # a backup from before there was a log
+        return counts
 
     def _entry(self, scope: Scope, call: str, action: Action) -> Access:
         actor = self.asker.named(scope)
@@ -104,14 +149,22 @@ class AccessLog:
 
     def _refused(self, scope: Scope, entry: Access, error: BaseException) -> None:
         """Its arguments may be anything, so they are not told, not even as names."""
-        told = replace(entry, outcome="refused", error=type(error).__name__)
+        told = replace(entry, at=self.clock.now(), outcome="refused", error=type(error).__name__)
         if isinstance(error, Unavailable):
             with suppress(PerdureError):
                 self._put(scope.owner, told, deadline_s=REFUSED_S)
         else:
             self._put(scope.owner, told)
 
-    def _put(self, owner: Owner, entry: Access, before: Standing | None = None, deadline_s: float | None = None) -> None:
+    def _put(
+        self,
+        owner: Owner,
+        entry: Access,
+        before: Standing | None = None,
+        *,
+        deadline_s: float | None = None,
+        so: str = "the call is not answered",
+    ) -> None:
         def work(tx: Tx) -> bool:
             # What was forgotten while the call was under way must not be named after all.
             named = before is not None and tx.accesses.standing().holds_since(before)
@@ -123,4 +176,4 @@ class AccessLog:
         except Unavailable:
             raise
         except PerdureError as error:
-            raise Unavailable("the access log cannot be written, so the call is not answered; try again") from error
+            raise Unavailable(f"the access log cannot be written, so {so}; try again") from error

@@ -22,7 +22,7 @@ from perdure.domain.api_keys import (
 from perdure.domain.errors import Corrupt, InvalidInput, NotFound
 from perdure.domain.scope import ID_BYTES_MAX, RESERVED, Owner, Scope
 from perdure.domain.state import Revision
-from perdure.domain.text import brief, check_id, compact_json, utf8_size
+from perdure.domain.text import brief, check_id, check_no_secret, compact_json, utf8_size
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store, Tx, View
 
@@ -171,7 +171,7 @@ def _named(name: str) -> str:
     utf8_size(name, "`name`")
     if not 0 < len(name) <= KEY_NAME_CHARS_MAX or not name.isprintable():
         raise InvalidInput(f"`name` = {brief(name, 60)} must be a printable text of 1 to {KEY_NAME_CHARS_MAX} characters")
-    return name
+    return check_no_secret(name, "name")
 
 
 def _expiry(now: datetime, days: float | None) -> datetime | None:

@@ -13,7 +13,7 @@ import os
 import re
 import zlib
 from base64 import b64decode, b64encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -73,13 +73,23 @@ def backup(store: Store, path: Path, *, replace: bool = False, progress: Progres
     return BackupReport(path, path.stat().st_size, counts, version, digest)
 
 
-def restore(store: Store, path: Path, *, replace: bool = False, progress: Progress | None = None) -> Mapping[str, int]:
-    """Fill the store from a backup: all of it or nothing."""
+def restore(
+    store: Store,
+    path: Path,
+    *,
+    replace: bool = False,
+    progress: Progress | None = None,
+    through: Callable[[str, Iterator[Row]], Iterator[Row]] | None = None,
+) -> Mapping[str, int]:
+    """Fill the store from a backup: all of it or nothing. The rows of each table go through `through`, which may add some."""
     check_flag(replace, "replace")
     check_file(path)
     with _lines(path) as lines:
         header = next(lines)
-        return store.restore(header["schema"], _tables(lines, progress), replace=replace)
+        tables = _tables(lines, progress)
+        if through is not None:
+            tables = ((table, through(table, rows)) for table, rows in tables)
+        return store.restore(header["schema"], tables, replace=replace)
 
 
 def check_file(path: Path) -> None:

@@ -17,7 +17,7 @@ from perdure.domain.limits import Limits
 from perdure.domain.memories import USER, MemoryRecord, Statement, to_memory, to_statement
 from perdure.domain.records import RecordQuery
 from perdure.domain.scope import Owner, Scope
-from perdure.domain.text import check_choice, utf8_size
+from perdure.domain.text import check_choice, check_no_secret, utf8_size
 from perdure.domain.things import Entity, Link, Suggestion, from_body
 from perdure.engine.attributes import is_single_valued
 from perdure.engine.indexing import short
@@ -60,6 +60,8 @@ class Entities:
 
     def alias(self, owner: Owner, ref: str, label: str) -> Entity:
         """Let another name mean this entity from now on."""
+        utf8_size(label, "`label`")
+        check_no_secret(label, "label")
 
         def work(tx: Tx) -> Entity:
             ledger = Ledger(tx, self._by("alias"))

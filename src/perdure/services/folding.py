@@ -17,6 +17,7 @@ from perdure.domain.layers import Layers
 from perdure.domain.memories import least
 from perdure.domain.messages import Cursor, Message, MessageQuery, Session
 from perdure.domain.scope import Address, Owner
+from perdure.domain.secrets import without_secrets
 from perdure.domain.text import Json
 from perdure.engine.assembling import PINNED_HEADING
 from perdure.engine.cutting import bounded, turn_starts, whole_turns
@@ -114,6 +115,7 @@ class Folding:
     def clear(self, where: Where, *, text: str | None = None) -> Digest | None:
         """Empty the working set at once; `text` (given by the caller) is what the agent sees in its place."""
         most = self.layers.summary_tokens_max
+        text = None if text is None else without_secrets(text)
         if text is not None and (tokens := self.writer.count(text)) > most:
             raise LimitExceeded(f"the text costs {tokens} tokens, more than `summary_tokens_max` = {most}; shorten it")
 
@@ -128,7 +130,8 @@ class Folding:
     def tell(self, tx: Tx, session: Session, last_seq: int, text: str, *, policy: str) -> Digest:
         """As part of a transaction that holds `session`: what is up to `last_seq` is told by `text` from now on."""
         base = tx.conversation.latest_digest(session.address, session.number, "fold")
-        return self._put(tx, session, base, last_seq, policy, Written(Summary(text), (), "caller" if text else "none"))
+        told = Summary(without_secrets(text))
+        return self._put(tx, session, base, last_seq, policy, Written(told, (), "caller" if text else "none"))
 
     def undo(self, where: Where) -> Digest:
         """Put the boundary back to where the newest fold found it."""

@@ -20,10 +20,11 @@ from perdure.domain.journal import Attribution
 from perdure.domain.lessons import LESSON_SCOPES, SPACE_SCOPES, Book, Heard, Lesson, LessonScope, Origin, Refused, books_of
 from perdure.domain.limits import Limits
 from perdure.domain.scope import DEFAULT, ID_BYTES_MAX, Address, Owner, Scope, shared_owner
+from perdure.domain.secrets import secret_in, without_secrets
 from perdure.domain.text import check_choice, check_id, compact_json, utf8_size
 from perdure.engine.appends import APPENDS_MAX, split_reply
 from perdure.engine.lesson_rules import BY_PEOPLE, Place, Target, answering, refusal_of, space_book, target_of
-from perdure.engine.lessons import sameness
+from perdure.engine.lessons import lessons_of, sameness, without_lessons
 from perdure.engine.replies import LESSON_LINE_CHARS_MAX, why_no_lesson
 from perdure.engine.upkeep import LESSONS
 from perdure.ports.clock import Clock
@@ -183,7 +184,8 @@ class Lessons:
         utf8_size(text, "`text`")
         if was is not None:
             utf8_size(was, "`was`")
-        return self.mirrors.replace(self._target(scope, wanted, agent)[1].book, text, was)
+        told, refused = _without_secret_lines(text)
+        return (*refused, *self.mirrors.replace(self._target(scope, wanted, agent)[1].book, told, was))
 
     def _target(self, scope: Scope, wanted: LessonScope | None, agent: str | None) -> tuple[Place, Target]:
         """The book that a person means; what they may not write is refused."""
@@ -428,6 +430,15 @@ def _origin(scope: Scope, book: Book, message: str | None = None) -> Origin:
 def _good(drafts: Iterable[Draft]) -> list[Draft]:
     """Those that may be kept."""
     return [draft for draft in drafts if why_no_lesson(draft.text, chars_max=LESSON_LINE_CHARS_MAX) is None]
+
+
+def _without_secret_lines(text: str) -> tuple[str, tuple[Refused, ...]]:
+    """A book without the bullets that hold secrets, which are no lessons, and with markers in the rest: it becomes a file."""
+    if secret_in(text) is None:
+        return text, ()
+    held = [line for line in lessons_of(text) if secret_in(line) is not None]
+    rest = without_lessons(text, lambda line: secret_in(line) is not None)
+    return without_secrets(rest), tuple(Refused(without_secrets(line), "looks like a secret") for line in held)
 
 
 def _bad_agent(agent: str | None) -> str | None:

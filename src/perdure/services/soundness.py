@@ -25,7 +25,7 @@ from perdure.domain.oversight import Decision
 from perdure.domain.records import TERM_BYTES_MAX, record_kind
 from perdure.domain.scope import ID_BYTES_MAX, Address
 from perdure.domain.series import Series
-from perdure.domain.text import brief, check_id
+from perdure.domain.text import brief, check_held_id
 from perdure.domain.things import AgentTask, Entity, Rejection, Suggestion, Todo, from_body
 from perdure.domain.times import from_us
 from perdure.domain.typed import COUNT_MAX, misfit
@@ -100,9 +100,9 @@ def _in_short(error: BaseException) -> str:
 def _wrongs(table: str, row: AnyRow) -> Iterator[str]:
     named = dict(zip(TABLES[table].columns, row, strict=True))
     for name in NAMES.get(table, ()):
-        check_id(named[name], name, bytes_max=ID_BYTES_MAX)
+        check_held_id(named[name], name, bytes_max=ID_BYTES_MAX)
     if table in LONG_NAMES:
-        check_id(named[LONG_NAMES[table]], LONG_NAMES[table], bytes_max=KEY_BYTES_MAX)
+        check_held_id(named[LONG_NAMES[table]], LONG_NAMES[table], bytes_max=KEY_BYTES_MAX)
     for name in named:
         # 0 and 1 stand for no and yes; whatever else would be read as yes.
         if name in ("failed", "again", "undone", "casual", "private", "shared") and named[name] not in (0, 1):

@@ -57,6 +57,9 @@ class StateService:
     def delete(self, owner: Owner, key: str, *, expected: int | None = None) -> bool:
         """Take the value away; it stays in the history. False if there was none."""
         _check_own_key(key)
+        return self._delete(owner, key, expected)
+
+    def _delete(self, owner: Owner, key: str, expected: int | None = None) -> bool:
         now = self.clock.now()
         request = self._request(None)
 
@@ -151,7 +154,7 @@ class StateService:
     def clear(self, owner: Owner) -> int:
         """Delete every key; each can be restored from its history. How many there were."""
         infos, _ = self.list_keys(owner, "*", limit=None)
-        return sum(self.delete(owner, info.key) for info in infos)
+        return sum(self._delete(owner, info.key) for info in infos)
 
     def _request(self, given: str | None) -> str:
         return self.clock.new_id() if given is None else check_id(given, "request", bytes_max=ID_BYTES_MAX)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,6 +14,7 @@ from perdure.domain.errors import InvalidInput, PerdureError, Unavailable
 from perdure.domain.memories import TRUST_OF_ROLE, Trust, least
 from perdure.domain.messages import Cursor, Message, MessageQuery
 from perdure.domain.scope import Owner
+from perdure.domain.secrets import without_secrets
 from perdure.domain.text import encode_json, utf8_size
 from perdure.engine.pinning import carried, fit_pins
 from perdure.engine.sentences import cut_text
@@ -100,7 +102,7 @@ class Writer:
             if wanted.pin_tokens_max:
                 pinned = fit_pins(carried(pinned, piece), wanted.pin_tokens_max, self.count)
         kept = tuple(islice(lessons, LESSONS_MAX)) if wanted.lessons else ()
-        return Written(replace(summary, text=text, lessons=kept), pinned, summariser.name, trust)
+        return Written(replace(summary, text=text, lessons=kept), pinned, without_secrets(summariser.name), trust)
 
     def _within(self, text: str, tokens_max: int | None) -> str:
         """`text`, shortened until it costs no more than that: characters say little about tokens in some scripts."""
@@ -148,15 +150,14 @@ def read_source(store: Store, owner: Owner, source: Source) -> Iterator[Message]
 
 def _asked(summariser: Summariser, request: SummaryRequest) -> Summary:
     try:
-        summary = summariser.summarise(request)
-        check_summary(summary)
+        summary = checked_summary(summariser.summarise(request))
     except Exception as error:  # the plugin edge: a summariser may be anybody's code
         raise SummaryFailed(in_short(error), retry_after_s=wanted_pause(error)) from error
     return replace(summary, text=cut_text(summary.text, request.chars_max, request.words_max))
 
 
-def check_summary(summary: object) -> None:
-    """Raises unless it is a `Summary` that can be stored."""
+def checked_summary(summary: object) -> Summary:
+    """The summary as it can be stored, without secrets; raises unless it is one."""
     if not isinstance(summary, Summary):
         raise InvalidInput(f"the summariser answered with a `{type(summary).__name__}`; return a `perdure.Summary`")
     utf8_size(summary.text, "the summary's text")
@@ -169,7 +170,9 @@ def check_summary(summary: object) -> None:
         utf8_size(lesson, "a lesson")
     if not isinstance(fields, Mapping):
         raise InvalidInput("`fields` of a summary must be a mapping")
-    encode_json(dict(fields), "`fields` of a summary", bytes_max=FIELDS_BYTES_MAX, limit="the fields of a summary")
+    held = encode_json(dict(fields), "`fields` of a summary", bytes_max=FIELDS_BYTES_MAX, limit="the fields of a summary")
+    told = tuple(without_secrets(lesson) for lesson in lessons)
+    return replace(summary, text=without_secrets(summary.text), lessons=told, fields=json.loads(held))
 
 
 def wanted_pause(error: Exception) -> float:

@@ -125,6 +125,20 @@ def _outcome(outcome: Outcome) -> Iterator[Mention]:
         yield from _each((outcome.statement, *outcome.closed))
 
 
+STRUCK = {
+    "messages": "message", "operations": "operation", "state_revisions": "state", "series_entries": "entry",
+    "decisions": "decision",
+}  # fmt: skip
+"""What a row of a table is called, where the report of forgetting names the table."""
+
+
+def _forgotten(report: Forgotten) -> Iterator[Mention]:
+    yield from _by_table(report.removed)
+    yield from (Mention(STRUCK.get(table, table), number=count) for table, count in report.redacted.items())
+    yield Mention("lesson", number=report.lessons)
+    yield Mention("transcript", number=report.transcripts)
+
+
 def _digest(digest: Digest) -> Iterator[Mention]:
     yield Mention("digest", f"{digest.kind} {digest.session_number}/{digest.version}")
 
@@ -146,7 +160,7 @@ KNOWN: Mapping[type, Callable[[Any], Iterator[Mention]]] = {
     Entity: _record,
     Entry: lambda _: iter((Mention("entry"),)),
     ExportReport: lambda report: _by_table(report.rows),
-    Forgotten: lambda report: _by_table(report.removed),
+    Forgotten: _forgotten,
     Heard: lambda heard: _each(heard.appended),
     Hit: _hit,
     ImportReport: lambda report: _by_table(report.rows),

@@ -144,7 +144,8 @@ class Vault:
 
     def _safe_folder(self, folder: Path) -> None:
         """Make a folder of the vault. One that leads elsewhere is refused: nothing is written outside."""
-        folder.mkdir(parents=True, exist_ok=True)
+        # The names of the notes tell of what they hold.
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not folder.resolve().is_relative_to(self.root.resolve()):
             raise InvalidInput(f"{folder} leads out of the vault; remove that link")
 

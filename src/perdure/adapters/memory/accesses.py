@@ -32,6 +32,9 @@ class MemoryAccesses:
     def put_access(self, access: Access, *, keep: int) -> bool:
         held = self._held.tables["accesses"].get((self._owner.space, self._owner.user, access.id))
         if held is not None:
+            if (ended := forms.ended(held, self._owner, access)) is not None:
+                self._held.put("accesses", ended)
+                return True
             forms.refuse_another(forms.to_access(held), self._owner, access)
             return False
         rows = self._newest_first()

@@ -52,7 +52,7 @@ from perdure.ports.rows import STAYING, TABLES, AnyRow
 from perdure.ports.store import Features, Row, Tx, View
 
 T = TypeVar("T")
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 9
 MAX_INTEGER = 2**63 - 1
 
 

@@ -583,7 +583,7 @@ CREATE TABLE accesses (
     face text COLLATE "C" NOT NULL CHECK (face IN ('python', 'cli', 'http', 'mcp', 'web')),
     call text COLLATE "C" NOT NULL,
     action text COLLATE "C" NOT NULL CHECK (action IN ('read', 'change', 'erase', 'admin')),
-    outcome text COLLATE "C" NOT NULL CHECK (outcome IN ('done', 'refused')),
+    outcome text COLLATE "C" NOT NULL CHECK (outcome IN ('begun', 'done', 'refused')),
     error text COLLATE "C" NOT NULL,
     touched text COLLATE "C" NOT NULL,
     operations text COLLATE "C" NOT NULL,
@@ -608,7 +608,7 @@ BEGIN
     FOR held IN
         SELECT c.oid::regclass AS named, a.attname
         FROM pg_policy AS p JOIN pg_class AS c ON c.oid = p.polrelid JOIN pg_attribute AS a ON a.attrelid = c.oid
-        WHERE p.polname = 'own_rows' AND c.relnamespace = current_schema()::regnamespace AND a.attnum > 0
+        WHERE p.polname = 'own_rows' AND c.relnamespace = quote_ident(current_schema())::regnamespace AND a.attnum > 0
           AND NOT a.attisdropped AND a.atttypid IN ('text'::regtype, 'bytea'::regtype)
           AND a.attname NOT IN ('space', 'user_id', 'agent', 'channel', 'kind', 'state', 'role', 'field', 'purpose', 'outcome',
                                 'embedder', 'face', 'call', 'action')

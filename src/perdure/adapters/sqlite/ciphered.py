@@ -46,11 +46,13 @@ class Cipher:
         self._passphrase = passphrase
 
     @property
-    def version(self) -> str:
+    def versions(self) -> dict[str, str]:
+        """It brings a SQLite of its own."""
         connection = self._driver.connect(":memory:")
         try:
-            [(version,)] = connection.execute("PRAGMA cipher_version").fetchall()
-            return str(version)
+            [(sqlite,)] = connection.execute("SELECT sqlite_version()").fetchall()
+            [(cipher,)] = connection.execute("PRAGMA cipher_version").fetchall()
+            return {"sqlite": str(sqlite), "sqlcipher": str(cipher)}
         finally:
             connection.close()
 
@@ -97,6 +99,8 @@ class Cipher:
         return cast(apsw.Connection, connection)
 
     def _refusal(self) -> InvalidInput:
+        # Somebody may have made a plain store here since we looked.
+        refuse_mismatch(self._path, with_key=True)
         return InvalidInput(
             f"the encryption key does not open the store at {self._path}; give the key it was made with "
             "(or the file is damaged: restore a backup)"

@@ -404,7 +404,7 @@ CREATE TABLE accesses (
     face TEXT NOT NULL CHECK (face IN ('python', 'cli', 'http', 'mcp', 'web')),
     call TEXT NOT NULL,
     action TEXT NOT NULL CHECK (action IN ('read', 'change', 'erase', 'admin')),
-    outcome TEXT NOT NULL CHECK (outcome IN ('done', 'refused')),
+    outcome TEXT NOT NULL CHECK (outcome IN ('begun', 'done', 'refused')),
     error TEXT NOT NULL,
     touched TEXT NOT NULL,
     operations TEXT NOT NULL,

@@ -66,6 +66,8 @@ class SqliteStore:
         if synchronous not in SYNCHRONOUS:
             raise InvalidInput(f"`synchronous` = {brief(synchronous)} is unknown; use FULL or NORMAL")
         self._path = Path(path).absolute()
+        if self._path.is_dir():
+            raise InvalidInput(f"{self._path} is a folder; name the file in it, such as {self._path.name}/perdure.db")
         self._busy_s = busy_s
         self._synchronous = synchronous
         self._known = migrations(PACKAGE)
@@ -317,14 +319,13 @@ class SqliteStore:
             backend="sqlite",
             location=str(self._path),
             schema_version=len(self._known),
-            versions={
-                "sqlite": apsw.sqlite_lib_version(),
-                "apsw": apsw.apsw_version(),
-                **({} if self._cipher is None else {"sqlcipher": self._cipher.version}),
-            },
+            versions=self._cipher.versions
+            if self._cipher is not None
+            else {"sqlite": apsw.sqlite_lib_version(), "apsw": apsw.apsw_version()},
             durability="every write is synced before it returns" if full else "a power cut may lose the last writes",
             bytes=sum(file.bytes for file in self.files()),
             degraded=() if full else ("durability: `synchronous` is NORMAL",),
+            encryption="none" if self._cipher is None else "every page of the file, by SQLCipher",
         )
 
     def files(self) -> tuple[StoreFile, ...]:

@@ -9,7 +9,7 @@ import typer
 
 from perdure import settings as settings_module
 from perdure.domain.accesses import Access, Touched
-from perdure.interfaces.cli.output import Output
+from perdure.interfaces.cli.output import Output, safe
 
 NAMES_SHOWN = 3
 
@@ -22,7 +22,9 @@ def accesses(
         bool, typer.Option("--space-wide", help="What concerned no single user: exports of all, agents, keys, upkeep.")
     ] = False,
 ) -> None:
-    """List who read and changed what, the newest first: ids, never what the records say. Needs the setting `access_log`.
+    """List who read and changed what, the newest first: ids, never what the records say.
+
+    Has what was logged while the setting `access_log` was on.
 
     Example: perdure accesses --user ana --limit 10
     """
@@ -34,19 +36,20 @@ def accesses(
         with ctx.obj.memory() as memory:
             found = memory.accesses(limit, before=before)
     off = settings_module.load().access_log == "off"
-    out.table(
+    out.entries(
         found,
-        {
-            "at": [one.at.isoformat(timespec="seconds") for one in found],
-            "who": [one.actor for one in found],
-            "by": [one.face for one in found],
-            "call": [one.call for one in found],
-            "action": [one.action for one in found],
-            "outcome": [one.error or one.outcome for one in found],
-            "what": ["; ".join(_told(one)) for one in found],
-        },
+        (line for one in found for line in _lines(one)),
         empty="nothing is logged; the setting `access_log` is off" if off else "nothing is logged here yet",
     )
+
+
+def _lines(access: Access) -> Iterable[str]:
+    """Lines and no table: times and ids have to be whole to be copied, however narrow the terminal is."""
+    yield f"{access.at.isoformat(timespec='seconds')}  [bold]{safe(access.id)}[/bold]"
+    ended = f"{access.outcome}: {access.error}" if access.error else access.outcome
+    yield f"  {safe(access.actor)} by {access.face}: {safe(access.call)} ({access.action}), {safe(ended)}"
+    if told := "; ".join(_told(access)):
+        yield f"  {safe(told)}"
 
 
 def _told(access: Access) -> Iterable[str]:

@@ -10,7 +10,9 @@ from typing import Annotated
 
 import typer
 
-import perdure
+from perdure import settings
+from perdure.app import restored
+from perdure.domain.accesses import COMMAND_LINE
 from perdure.domain.errors import Corrupt
 from perdure.domain.reports import ProcessReport
 from perdure.interfaces.cli.model_lines import usage_lines
@@ -91,7 +93,7 @@ def restore(
     """
     out: Output = ctx.obj.out
     with out.progress("restoring") as progress:
-        counts = perdure.restore(file, ctx.obj.url, replace=replace, progress=progress)
+        counts = restored(file, settings.load(url=ctx.obj.url), replace=replace, progress=progress, asker=COMMAND_LINE)
     out.value({"rows": counts}, [f"{sum(counts.values()):,} rows restored from {safe(file)}"])
 
 
@@ -107,6 +109,7 @@ def doctor(ctx: typer.Context) -> None:
         f"store: {report.store.backend} at {safe(report.store.location)}, {report.store.bytes:,} bytes",
         f"schema: version {report.store.schema_version}",
         f"durability: {report.store.durability}",
+        f"encryption: {report.store.encryption}",
         f"round trip: a message, its job and its counts in {report.round_trip_ms:.1f} ms",
         f"jobs: {queue.ready} ready, {queue.running} running, {queue.done} done, {queue.dead} dead",
         "versions: " + ", ".join(f"{name} {number}" for name, number in report.versions.items()),

@@ -17,10 +17,11 @@ from typing import Any
 from fastapi import Request, Response
 from starlette.concurrency import run_in_threadpool
 
-from perdure.app import requests_of
+from perdure.app import log_repeat, requests_of
 from perdure.domain.errors import Conflict, InvalidInput
 from perdure.domain.scope import Owner, shared_owner
 from perdure.interfaces.access import Denied
+from perdure.interfaces.http.asking import door
 from perdure.interfaces.http.bodies import StrictRoute, asked
 from perdure.services.once import Claim
 
@@ -85,7 +86,10 @@ class OnceRoute(StrictRoute):
             made = f"{request.state.access.name} {request.method} ".encode() + _place(request)
             claim: Claim = await run_in_threadpool(done.claim, owner, key, hashlib.sha256(made + body).hexdigest())
             if claim.state != "new":
-                return _repeated(claim, answers.find(owner, claim))
+                again = _repeated(claim, answers.find(owner, claim))
+                # It tells what it told the first time, to whoever asks now.
+                await run_in_threadpool(log_repeat, door(request).seen, user, self.operation_id or self.name)
+                return again
             try:
                 response = await handle(request)
             except (Exception, Denied):

@@ -60,6 +60,23 @@ class AccessContract:
         assert listed(store) == ["a2", "a1"], "it stays where it was"
         assert put(store, replace(an_access("a1"), call="context"), owner=BOB) == [True], "ids are an owner's own"
 
+    def test_the_end_of_a_call_takes_the_place_of_its_beginning_and_nothing_else_does(self, store: Store) -> None:
+        begun = replace(an_access("a1"), outcome="begun", touched=(), operations=())
+        done, refused = replace(an_access("a1", minutes=2)), replace(begun, outcome="refused", error="Conflict")
+        assert put(store, begun, an_access("a2"), begun) == [True, True, False]
+        for other in (replace(done, call="context"), replace(done, actor="cli"), replace(begun, at=LATER)):
+            with pytest.raises(Conflict):
+                put(store, other)
+        assert put(store, done) == [True]
+        assert put(store, done) == [False], "the answer to the first was lost"
+        for late in (begun, refused):
+            with pytest.raises(Conflict):
+                put(store, late)
+        assert list(store.read(ANA, lambda view: view.accesses.list_accesses(limit=9))) == [an_access("a2"), done]
+        put(store, begun, owner=BOB)
+        assert put(store, refused, owner=BOB) == [True]
+        assert list(store.read(BOB, lambda view: view.accesses.list_accesses(limit=9))) == [refused]
+
     def test_accesses_are_listed_as_they_were_stored_page_by_page(self, store: Store) -> None:
         """Whatever their times and ids say: clocks go back, and ids are made up."""
         for name, minutes in (("b", 3), ("a", 9), ("z", 1), ("ä", 1), ("B", 1)):

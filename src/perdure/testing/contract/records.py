@@ -154,6 +154,18 @@ class RecordContract:
             assert (listed(store, ("colour", value)), count(store, ("Color", value))) == ([], 0)
         assert listed(store, ("color", "%")) == []
 
+    def test_values_of_a_field_lead_to_the_first_record_that_has_them(self, store: Store) -> None:
+        put(store, "b", terms=[("alias", "Maria"), ("name", "Erik")], kind="entity")
+        put(store, "a", terms=[("alias", "Maria"), ("alias", "Mia")], kind="entity")
+        put(store, "c", terms=[("alias", "Maria")])
+        put(store, "d", terms=[("alias", "Erik")], kind="entity", owner=BOB)
+
+        def asked(*values: str) -> dict[str, str]:
+            return store.read(ANA, lambda view: view.records.find_by("entity", "alias", values))
+
+        assert asked("Maria", "Mia", "Erik", "maria", "Nobody") == {"Maria": "a", "Mia": "a"}
+        assert asked() == {}
+
     def test_a_term_given_twice_counts_once(self, store: Store) -> None:
         put(store, "k", terms=[("color", "red"), ("color", "blue"), ("color", "red")])
         assert (listed(store, ("color", "red")), count(store, ("color", "red"))) == (["k"], 1)

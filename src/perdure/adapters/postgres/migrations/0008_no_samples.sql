@@ -7,7 +7,7 @@ BEGIN
     FOR held IN
         SELECT c.oid::regclass AS named, a.attname
         FROM pg_policy AS p JOIN pg_class AS c ON c.oid = p.polrelid JOIN pg_attribute AS a ON a.attrelid = c.oid
-        WHERE p.polname = 'own_rows' AND c.relnamespace = current_schema()::regnamespace AND a.attnum > 0
+        WHERE p.polname = 'own_rows' AND c.relnamespace = quote_ident(current_schema())::regnamespace AND a.attnum > 0
           AND NOT a.attisdropped AND a.atttypid IN ('text'::regtype, 'bytea'::regtype)
           AND a.attname NOT IN ('space', 'user_id', 'agent', 'channel', 'kind', 'state', 'role', 'field', 'purpose', 'outcome',
                                 'embedder', 'face', 'call', 'action')

@@ -57,7 +57,7 @@ def journal(memory: Reads, page: Paged) -> Response:
 def accesses(memory: Rules, page: Paged) -> Response:
     """Who read or changed what of this user's data, newest first: ids, never what the records say.
 
-    Needs the permission `admin`, and has entries only while the setting `access_log` is on.
+    Needs the permission `admin`. Has what was logged while the setting `access_log` was on.
     """
     rows = min(page.limit + 1, page.most)
     return page_behind(memory.accesses(rows, before=text_cursor(page)), page, lambda one: one.id)

@@ -10,7 +10,7 @@ from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
 from perdure.domain.errors import NotFound
-from perdure.domain.messages import Message, NewMessage, Role, ToolCall
+from perdure.domain.messages import Message, MessageFields, NewMessage, Role, ToolCall
 from perdure.domain.scope import ToolCallId
 from perdure.interfaces.http.answering import answer, cursor, located, page_of, read_cursor
 from perdure.interfaces.http.asking import PLAIN, Body, Id, Instant, Json, Page, Paged, Reads, Writes, door, examples, in_path
@@ -73,10 +73,10 @@ class Batch(Body):
     messages: list[Said] = Field(min_length=1, max_length=BATCH_MAX, description="In order; all are logged, or none.")
 
 
-def _new(said: Said, id_: str | None = None) -> NewMessage:
-    return NewMessage(
-        said.role, said.content, id=said.id if id_ is None else id_, at=said.at, session=said.session, tokens=said.tokens,
-        metadata=said.metadata, tool_call_id=said.tool_call_id, failed=said.failed,
+def _fields(said: Said, id_: str | None = None) -> MessageFields:
+    return MessageFields(
+        id=said.id if id_ is None else id_, at=said.at, session=said.session, tokens=said.tokens, metadata=said.metadata,
+        tool_call_id=said.tool_call_id, failed=said.failed,
         tool_calls=[ToolCall(ToolCallId(call.id), call.name, call.arguments) for call in said.tool_calls],
     )  # fmt: skip
 
@@ -126,7 +126,7 @@ appends = APIRouter(prefix=PREFIX, tags=["messages"], route_class=AppendRoute)
 )  # fmt: skip
 def append(memory: Writes, body: Said, repeated: Repeated = None) -> Response:
     """Log one message, durably, and queue the work it causes. 200 if it was held already, with `repeated` set."""
-    (logged,) = memory.append_many([_new(body, repeated if body.id is None else None)])
+    logged = memory.append(body.role, body.content, **_fields(body, repeated if body.id is None else None))
     return answer(logged, 200 if logged.repeated else 201, located(memory, "messages", logged.id))
 
 
@@ -137,7 +137,8 @@ def append(memory: Writes, body: Said, repeated: Repeated = None) -> Response:
 )
 def append_many(memory: Writes, body: Batch) -> Response:
     """In one transaction: all of them, in order, or none."""
-    return answer({"items": memory.append_many([_new(said) for said in body.messages])}, 201)
+    messages = [NewMessage(said.role, said.content, **_fields(said)) for said in body.messages]
+    return answer({"items": memory.append_many(messages)}, 201)
 
 
 async def _direction(
