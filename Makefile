@@ -3,8 +3,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Two test processes: more do not help on a small machine. Override with: make test JOBS=8
-JOBS ?= 2
+# Three test processes, on two cores too: tests wait for disks, servers and processes. Override with: make test JOBS=8
+JOBS ?= 3
 CODE := src tests bench proof examples tools conftest.py
 
 .PHONY: run demo demo-day test test-model check format bench docs proof proof-quick simulate mutants clean

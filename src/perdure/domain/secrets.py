@@ -175,17 +175,25 @@ _BLANK = r"(?:[\s\"'>]|\\++[rnt\"])"
 _BREAK = r"(?:\n|\\++n)"
 _SAID = rf"(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset|MessageID):[^\n\\]{{0,200}}+(?={_BREAK})"
 _PEM = re.compile(r"-----BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----")
-_PEM_ENDED = re.compile(
-    rf"(?:{_BLANK}++(?:{_SAID}|[A-Za-z0-9+/=]{{1,20000}}+)){{1,1000}}+{_BLANK}*+"
-    r"-----END (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
-)
 # The end is missing: whole lines, the last of them of any length, or words too long to be words.
 _B64_LINE = rf"[A-Za-z0-9+/=]{{{PEM_LINE_CHARS_MIN},20000}}+(?={_BLANK}{{0,8}}+(?:{_BREAK}|\Z)|\"|')"
-_PEM_OPEN = re.compile(
-    rf"(?:(?:[ \t\r>\"']|\\++[rt])*+{_BREAK}{_BLANK}*+(?:{_SAID}|{_B64_LINE})"
-    rf"|{_BLANK}++[A-Za-z0-9+/=]{{{PEM_WORD_CHARS_MIN},20000}}+){{1,1000}}+"
-    rf"(?:[ \t\r]*+{_BREAK}[ \t]*+[A-Za-z0-9+/]{{1,80}}+={{0,2}}(?=\s|\\|\"|'|\Z))?"
-)
+
+
+@cache
+def _pem_ended() -> re.Pattern[str]:
+    return re.compile(
+        rf"(?:{_BLANK}++(?:{_SAID}|[A-Za-z0-9+/=]{{1,20000}}+)){{1,1000}}+{_BLANK}*+"
+        r"-----END (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
+    )
+
+
+@cache
+def _pem_open() -> re.Pattern[str]:
+    return re.compile(
+        rf"(?:(?:[ \t\r>\"']|\\++[rt])*+{_BREAK}{_BLANK}*+(?:{_SAID}|{_B64_LINE})"
+        rf"|{_BLANK}++[A-Za-z0-9+/=]{{{PEM_WORD_CHARS_MIN},20000}}+){{1,1000}}+"
+        rf"(?:[ \t\r]*+{_BREAK}[ \t]*+[A-Za-z0-9+/]{{1,80}}+={{0,2}}(?=\s|\\|\"|'|\Z))?"
+    )
 
 
 def _private_key(text: str, start: int, _at: int) -> Found | None:
@@ -193,10 +201,10 @@ def _private_key(text: str, start: int, _at: int) -> Found | None:
     header = None if begun < 0 else _PEM.match(text, begun)
     if header is None:
         return None
-    ended = _PEM_ENDED.match(text, header.end())
+    ended = _pem_ended().match(text, header.end())
     if ended is not None and re.search(rf"[A-Za-z0-9+/=]{{{PEM_LINE_CHARS_MIN}}}", ended[0]):
         return begun, ended.end()
-    rest = _PEM_OPEN.match(text, header.end())
+    rest = _pem_open().match(text, header.end())
     return begun, header.end() if rest is None else rest.end()
 
 
