@@ -8,6 +8,7 @@ def test_something(backend):
 from __future__ import annotations
 
 import os
+import re
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -34,6 +35,8 @@ IN_WORKER = "postgres_root"
 HERE = Path(__file__).parent
 SLOW_ROOMS = {"docs", "http", "mcp_face", "proof", "server", "simulation", "skins", "web"}
 """Whose tests start servers, browsers or processes: the fast lane leaves them out."""
+SLOW_FILES = re.compile(r"test_cli.*|.*_machine|test_against_the_oracle|test_model_faults|test_chat_models")
+"""So are these, which start a process for each command, try many histories, or wait for servers that fail."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -59,7 +62,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "postgres_url" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.postgres)
-        if item.path.is_relative_to(HERE) and item.path.relative_to(HERE).parts[0] in SLOW_ROOMS:
+        if not item.path.is_relative_to(HERE):
+            continue
+        if item.path.relative_to(HERE).parts[0] in SLOW_ROOMS or SLOW_FILES.fullmatch(item.path.stem):
             item.add_marker(pytest.mark.slow)
 
 
