@@ -357,6 +357,13 @@ class TestWhatIsRefused:
             target.import_(Failing(gzip.compress(data) if packed else data))
         assert everything(target) == everything(perdure.open("memory:"))
 
+    def test_a_stream_that_cannot_be_read_says_why_in_its_own_words(self, target: Any, tmp_path: Path) -> None:
+        with (
+            (tmp_path / "out").open("wb") as written,
+            pytest.raises(Unavailable, match=r"`source` cannot be read \(.*read.*\)"),
+        ):
+            target.import_(written)
+
     def test_a_user_that_holds_data_is_replaced_only_if_told_so(self, data: bytes, backend: Any) -> None:
         engine = backend.open()
         ana = engine.memory("ana")

@@ -145,4 +145,4 @@ def _readable(name: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise Unavailable(f"{name} cannot be read ({error.strerror}); see to it, then try again") from error
+        raise Unavailable(f"{name} cannot be read ({error.strerror or error}); see to it, then try again") from error
