@@ -5,9 +5,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Three test processes, on two cores too: tests wait for disks, servers and processes. Override with: make test JOBS=8
 JOBS ?= 3
+# What the environment says of bytecode would have every process that the tests start compile everything anew.
+unexport PYTHONDONTWRITEBYTECODE
 CODE := src tests bench proof examples tools conftest.py
 
-.PHONY: run demo demo-day test test-model check format bench docs proof proof-quick simulate mutants clean
+.PHONY: run demo demo-day test test-model test-citus check format bench docs proof proof-quick simulate mutants clean
 
 run: $(VENV)/.server-installed  ## Make the environment and serve the page, the API and MCP on this machine.
 	@$(BIN)/perdure serve $(if $(PORT),--port $(PORT))
@@ -24,6 +26,11 @@ test: $(VENV)/.test-installed lint  ## Make the environment and run every test, 
 test-model: $(VENV)/.model-installed  ## Ask a real language model on this machine. The first time it fetches 1.2 GB.
 	$(BIN)/python tools/local_model.py
 	LOCAL_MODEL=1 $(BIN)/python -m pytest -m model tests/model
+
+test-citus: $(VENV)/.test-installed  ## Contract, flows, a crashed node and a moved shard on a cluster: make test-citus URL=postgresql://…
+	@test -n "$(URL)" || { echo "name the coordinator, as a superuser: make test-citus URL=postgresql://postgres@host/database"; exit 2; }
+	CITUS_URL="$(URL)" CITUS_KILL="$(KILL)" CITUS_START="$(START)" $(BIN)/python -m pytest -n 0 -s tests/citus
+	CITUS_URL="$(URL)" $(BIN)/python -m pytest -n 0 -k "postgres" tests/flows
 
 check: $(VENV)/.test-installed lint  ## The fast lane: format, lint, types, layers, unit and SQLite tests.
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -q -m "not postgres and not slow and not model"
@@ -45,6 +52,7 @@ bench: $(VENV)/.bench-installed  ## Measure speed beside the peers and the limit
 	$(BIN)/python bench/knowledge/extraction.py
 	$(BIN)/python bench/knowledge/updates.py
 	$(BIN)/python bench/knowledge/names.py
+	$(BIN)/python bench/knowledge/new_entities.py
 	$(BIN)/python bench/recall_speed.py
 	$(BIN)/python bench/knowledge/instructions.py
 	$(BIN)/python bench/overseer.py
@@ -90,11 +98,14 @@ $(VENV)/.server-installed: $(VENV)/.made pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[server]'
 	@touch $@ $(VENV)/.installed
 
-# Browser and suites here, once, and not by the tests: several processes of them would fetch the same at the same time.
-$(VENV)/.test-installed: $(VENV)/.made pyproject.toml constraints.txt tools/browser.py tools/mcp_suites.py
+# Browser, suites and templates here, once, and not by the tests: several processes of them would fetch the same at the same time.
+$(VENV)/.test-installed: $(VENV)/.made pyproject.toml constraints.txt tools/browser.py tools/chat_templates.py tools/mcp_suites.py \
+		tools/frameworks.py $(wildcard tests/integrations/constraints/*.txt)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[test]'
 	$(BIN)/python tools/browser.py
 	$(BIN)/python tools/mcp_suites.py
+	$(BIN)/python tools/chat_templates.py
+	$(BIN)/python tools/frameworks.py
 	@touch $@ $(VENV)/.installed $(VENV)/.server-installed
 
 $(VENV)/.model-installed: $(VENV)/.made pyproject.toml constraints.txt

@@ -27,9 +27,9 @@ import apsw
 import machine
 import perdure
 from machine import Interval, Sample, at_once, in_turn, in_turn_async
-from perdure.adapters.sqlfiles import schema
+from perdure.adapters.sql.files import schema
 from perdure.adapters.sqlite.connections import connect
-from perdure.adapters.sqlite.statements import SQL
+from perdure.adapters.sqlite.store import SQL
 
 CALLERS, BATCH = 16, 500
 MESSAGES, ROUNDS, WARM_UP = 20_000, 10, 64
@@ -93,8 +93,8 @@ class Raw(Library):
         job = ("tally", "k" * 32, "ready", "{}", now, 0, 5, 0, 0, None, None, None, 0, 0, now, now)
         for place in self._places:
             session = (*place, 1, str(uuid.uuid4()), now, now, None, 0, 0, 0, 0, 0, None, 0)
-            self._connection.execute(SQL["insert_session"], session)
-            self._connection.execute(SQL["insert_job"], (*place[:2], *job))
+            self._connection.execute(SQL["insert_session"].sql, session)
+            self._connection.execute(SQL["insert_job"].sql, (*place[:2], *job))
 
     def single(self, texts: Texts) -> Sample:
         return in_turn(self._commit, [[(0, [(text, str(uuid.uuid4()))])] for text in texts])
@@ -116,19 +116,19 @@ class Raw(Library):
     def _put(self, place: tuple[str, str, str, str], messages: Sequence[tuple[str, str]]) -> None:
         run: Any = self._connection.execute
         now, size = time.time_ns() // 1000, len(messages)
-        [(*_, session, _, _, _, held, tokens, turns, _, _, _, _)] = run(SQL["latest_session"], place).fetchall()
+        [(*_, session, _, _, _, held, tokens, turns, _, _, _, _)] = run(SQL["latest_session"].sql, place).fetchall()
         counts = (held + size, tokens + 30 * size, turns + size, 0, 0, None, 0)
-        run(SQL["update_session"], (now, None, *counts, *place, 1, session))
-        run(SQL["count_turn"], (*place, size, now, messages[-1][0][:200]))
+        run(SQL["update_session"].sql, (now, None, *counts, *place, 1, session))
+        run(SQL["count_turn"].sql, (*place, size, now, messages[-1][0][:200]))
         rows = [
             (*place, 1, held + number, message_id, "user", text, now, 30, None, None, None, 0)
             for number, (text, message_id) in enumerate(messages, 1)
         ]
         if size == 1:
-            run(SQL["insert_message"], rows[0])
+            run(SQL["insert_message"].sql, rows[0])
         else:
-            self._connection.executemany(SQL["insert_message"], rows)
-        run(SQL["job_waits"], (*place[:2], "tally", "k" * 32, now)).fetchall()
+            self._connection.executemany(SQL["insert_message"].sql, rows)
+        run(SQL["find_job"].sql, (*place[:2], "tally", "k" * 32)).fetchall()
 
     def close(self) -> None:
         self._connection.close()

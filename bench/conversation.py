@@ -24,9 +24,9 @@ from urllib.parse import quote
 
 import machine
 import perdure
-from perdure.adapters.files import sync_folder
+from perdure.adapters.files.atomic import sync_folder
 from perdure.adapters.sqlite.connections import connect
-from perdure.contexts import ContextCompactor, ContextData, ContextManager, HistoryEntry, render_document
+from perdure.documents import ContextCompactor, ContextData, ContextManager, HistoryEntry, render_document
 from series import Line
 
 # Messages of the sessions that a context is assembled from, messages to compact at once, rounds.

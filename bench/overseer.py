@@ -36,7 +36,7 @@ from typing import Any
 import machine
 import perdure
 from machine import Interval
-from perdure.engine.tokens import estimate_tokens
+from perdure.engine.text.tokens import estimate_tokens
 from perdure.settings import load
 from perdure.testing import StoppedClock
 

@@ -1,4 +1,4 @@
-"""Fits the weights of `perdure.engine.bearing` on the goals to tune on, and says how well that carries over to unseen worlds.
+"""Fits the weights of `engine.oversight.relevance` on the goals to tune on, and says how well they carry over to unseen worlds.
 
 Each world of the tune part is held out in turn. The report part is not read here. Run: python bench/overseer_fit.py [--write]
 """
@@ -13,14 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from perdure.adapters.embedding.static import StaticEmbedder
-from perdure.engine.bearing import FEATURES, Candidate, Catalogue, goal_features, measure
-from perdure.engine.goal_cues import GOAL_FEATURES
-from perdure.engine.timeranges import extract_time_range
-from perdure.parts import word_vectors
+from perdure.adapters.embedding.static import StaticEmbedder, word_vectors
+from perdure.engine.oversight.relevance import FEATURES, Catalogue, SavedItem, goal_feature_names, goal_features, measure
+from perdure.engine.times.question import extract_time_range
 
 FOLDER = Path(__file__).parent / "overseer_goals"
-WEIGHTS = Path(__file__).parents[1] / "src" / "perdure" / "engine" / "bearing_weights.py"
+WEIGHTS = Path(__file__).parents[1] / "src" / "perdure" / "engine" / "oversight" / "weights.json"
 FALSE_SHARE = 0.09
 """How many goals that need nothing may pass for ones that do: less than the aim, as unseen ones are harder."""
 MEANING_SCALE = 1.0
@@ -28,8 +26,8 @@ NOW = datetime(2026, 6, 15, 8, tzinfo=UTC)
 
 
 def catalogue_of(world: dict[str, Any]) -> Catalogue:
-    state = [Candidate("state", key, "", json.dumps(value)[:101]) for key, value in world["state"].items()]
-    series = [Candidate("series", one["name"], one["description"]) for one in world["series"]]
+    state = [SavedItem("state", key, "", json.dumps(value)[:101]) for key, value in world["state"].items()]
+    series = [SavedItem("series", one["name"], one["description"]) for one in world["series"]]
     return Catalogue([*state, *series], word_vectors)
 
 
@@ -113,26 +111,27 @@ def judged(world: World, keys: np.ndarray, gate: np.ndarray) -> list[tuple[dict[
 
 def write(keys: np.ndarray, gate: np.ndarray, least: float) -> None:
     """Put the weights where the engine reads them."""
-    split = len(GOAL_FEATURES)
-    meaning = gate[split:-1] * MEANING_SCALE
-    lines = [
-        '"""Fitted by `bench/overseer_fit.py --write` on the goals to tune on; do not change by hand."""',
-        "",
-        f'EMBEDDER = "{StaticEmbedder().name}/{StaticEmbedder().version}"',
-        '"""Whose vectors the weights of meaning are for."""',
-        f"NEEDS_MIN = {least:.3f}",
-        f'"""Of goals of other worlds that need nothing, {FALSE_SHARE:.0%} are above it."""',
-    ]
-    for name, names, values in (("KEY", FEATURES, keys), ("GOAL", GOAL_FEATURES, gate[:split])):
-        bias = keys[-1] if name == "KEY" else gate[-1]
-        lines += [f"{name}_BIAS = {bias:.3f}", f"{name}_WEIGHTS = {{"]
-        lines += [f'    "{one}": {value:.3f},' for one, value in zip(names, values, strict=False)]
-        lines += ["}"]
-    lines += ["MEANING_WEIGHTS = ("]
-    for start in range(0, len(meaning), 12):
-        lines.append("    " + ", ".join(f"{value:.2f}" for value in meaning[start : start + 12]) + ",")
-    lines += [")  # fmt: skip"]
-    WEIGHTS.write_text("\n".join(lines) + "\n")
+    names = goal_feature_names()
+    meaning = gate[len(names) : -1] * MEANING_SCALE
+    document = {
+        "about": (
+            "Fitted by `bench/overseer_fit.py --write` on the goals to tune on; do not change by hand. `embedder`: whose "
+            "vectors the weights of meaning are for. `needs_min`: of goals of other worlds that need nothing, "
+            f"{FALSE_SHARE:.0%} are above it."
+        ),
+        "embedder": f"{StaticEmbedder().name}/{StaticEmbedder().version}",
+        "needs_min": rounded(least, 3),
+        "key_bias": rounded(keys[-1], 3),
+        "key_weights": {name: rounded(value, 3) for name, value in zip(FEATURES, keys, strict=False)},
+        "goal_bias": rounded(gate[-1], 3),
+        "goal_weights": {name: rounded(value, 3) for name, value in zip(names, gate, strict=False)},
+        "meaning_weights": [rounded(value, 2) for value in meaning],
+    }
+    WEIGHTS.write_text(json.dumps(document, indent=1) + "\n")
+
+
+def rounded(value: float, places: int) -> float:
+    return round(float(value), places)
 
 
 def main() -> None:
@@ -168,7 +167,7 @@ def main() -> None:
             print(f"  share {share} most {most}: recall {got / total:.3f}, {shown / len(asking):.1f} shown")
     keys, gate = fit(worlds)
     print("FEATURES", {name: round(float(value), 2) for name, value in zip((*FEATURES, "bias"), keys, strict=True)})
-    print("GOAL", {name: round(float(value), 2) for name, value in zip(GOAL_FEATURES, gate, strict=False)})
+    print("GOAL", {name: round(float(value), 2) for name, value in zip(goal_feature_names(), gate, strict=False)})
     if "--write" in sys.argv:
         write(keys, gate, gate_min)
     if "--misses" in sys.argv:

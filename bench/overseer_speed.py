@@ -5,7 +5,7 @@ entries, all made from a seed. Of the goals, half are about a key, a quarter abo
 that is held. All lines get the same goals and take turns in rounds, so that noise hits them alike; intervals are
 bootstrapped over the rounds.
 
-*list*: `ana.state.list()` and `ana.list_series()`, the names and previews alone. *recall*: `ana.recall(goal)` alone. *after
+*list*: `ana.state.list()` and `ana.series.list()`, the names and previews alone. *recall*: `ana.recall(goal)` alone. *after
 append*: when a message was just appended, as in a conversation; *after save*: when a state key was just saved. The append
 and the save are not timed, and no job runs in between. *first*: the first call since the store was opened.
 """
@@ -189,7 +189,7 @@ def measured(directory: Path, sizes: Sizes, asked: list[list[str]], names: list[
 
 def _list(memory: perdure.Memory, _goal: str) -> None:
     memory.state.list()
-    memory.list_series()
+    memory.series.list()
 
 
 def compared(lines: dict[str, Line]) -> list[dict[str, Any]]:

@@ -29,8 +29,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import machine
 import perdure
-from perdure.parts import open_store
-from perdure.ports.rows import TABLES
+from perdure.compose.store import open_store
+from perdure.ports.tables.rows import TABLES
 from recall.talk import Talk
 
 TEMPLATES = 20

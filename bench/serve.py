@@ -98,10 +98,15 @@ class Line:
     def row(self) -> dict[str, Any]:
         every, rate, slow = range(len(self.samples)), self.per_s(), self.within_ms(0.95)
         return {
-            "task": self.task, "clients": self.clients, "who": self.who,
+            "task": self.task,
+            "clients": self.clients,
+            "who": self.who,
             "calls": sum(len(sample.calls_s) for sample in self.samples),
-            "per_s": vars_of(rate), "cpu_ms": vars_of(self.cpu_ms()), "p50_ms": self.ms(0.5, every), "p95_ms": vars_of(slow),
-        }  # fmt: skip
+            "per_s": vars_of(rate),
+            "cpu_ms": vars_of(self.cpu_ms()),
+            "p50_ms": self.ms(0.5, every),
+            "p95_ms": vars_of(slow),
+        }
 
 
 def vars_of(interval: Interval) -> dict[str, float]:
@@ -367,7 +372,7 @@ def opened(directory: Path, path: Path, stack: ExitStack) -> tuple[dict[str, flo
         shutil.copy(path, copy)
     perdure_ = str(Path(sys.executable).parent / "perdure")
     url = f"sqlite:///{quote(str(copies[0]))}"
-    server = Server(perdure_, "--url", url, "serve", "--port", "0", "--json", "--rate", NO_LIMIT)
+    server = Server(perdure_, "--url", url, "serve", "--port", "0", "--json", "--no-auth", "--rate", NO_LIMIT)
     stack.callback(server.close)
     bare = Server(sys.executable, str(HERE / "served" / "bare.py"))
     stack.callback(bare.close)

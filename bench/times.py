@@ -9,7 +9,7 @@ looked at, are all `tune`. Phrases of `report` are never printed. Phrases of one
 `report` says how far the rules carry within this corpus, not beyond it.
 
 *Found*: any range was given. *Right*, of those found: it begins and ends as expected, or differs only as the documented
-readings of `perdure.engine.timeranges` differ from the corpus's:
+readings of `perdure.engine.times.question` differ from the corpus's:
 
 - counted (`7 days ago`): the corpus names the moment to a finer unit, perdure the whole minute, hour, day, week, month or
   year, which must hold it;
@@ -19,8 +19,9 @@ readings of `perdure.engine.timeranges` differ from the corpus's:
   where that begins;
 - hour (`4pm CET`): where both begin alike, the whole hour and its first minute are the same answer;
 - weekend: the corpus begins on Friday at 18:00, perdure on Saturday;
-- season: the corpus goes by the sun, perdure by whole months, which begin and end up to 24 days earlier;
-- eve: of a Jewish feast of one day the corpus gives the day on whose evening it begins, perdure that and the day itself.
+- season: the corpus goes by the sun, perdure by whole months, which begin and end up to 24 days earlier.
+
+Of the holidays of the corpus, about half follow the moon; perdure does not read those.
 
 *Same* counts only those that begin and end exactly as expected. The counts of each reading are printed.
 """
@@ -41,7 +42,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from perdure.engine.timeranges import TimeRange, read_time_range
+from perdure.engine.times.question import TimeRange, read_time_range
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import machine
@@ -123,7 +124,7 @@ def cases(path: Path) -> tuple[datetime, list[Case]]:
         elif len(times) == 2:
             ends = (times[0], times[1])
         else:
-            # Feasts that begin a year are given with the grain of a year; they are days.
+            # Holidays that begin a year are given with the grain of a year; they are days.
             grain = "Day" if grain == "Year" and floor(times[0], "Year") != times[0] else grain
             ends = (times[0], following(times[0], grain))
         group = "holiday" if case["holiday"] else "open" if case["open"] else "interval" if len(times) == 2 else "point"
@@ -190,10 +191,6 @@ def season(_: Case, got: Ends, wanted: Ends, explanation: str) -> bool:
     return "three whole months" in explanation and all(timedelta() <= one <= SEASON_SHIFT for one in late)
 
 
-def eve(_: Case, got: Ends, wanted: Ends, explanation: str) -> bool:
-    return "evening before" in explanation and (got[0], got[1] - timedelta(days=1)) == wanted
-
-
 READINGS: dict[str, Callable[[Case, Ends, Ends, str], bool]] = {
     "counted": counted,
     "window": window,
@@ -201,7 +198,6 @@ READINGS: dict[str, Callable[[Case, Ends, Ends, str], bool]] = {
     "hour": hour,
     "weekend": weekend,
     "season": season,
-    "eve": eve,
 }
 
 

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
@@ -88,7 +88,7 @@ def _refused(line: str) -> int:
     return USAGE
 
 
-def _promises() -> dict[str, Promise]:
+def _promises() -> Mapping[str, Promise]:
     # They import everything they break, which `list` and `--help` must not need.
     from proof.catalogue import all_promises
 
@@ -201,7 +201,7 @@ def _in_a_process(promise: Promise, seed: int, given: argparse.Namespace, runnin
         seconds = time.monotonic() - began
         return Outcome(promise, "failed", "none", seed, size, seconds, {}, {}, (), {}, (), error, given.case)
 
-    if missing := needs.compiler(name, size):
+    if missing := needs.compiler(name, size) or needs.etcd(name):
         return failed(missing)
     with tempfile.TemporaryDirectory(prefix="proof-") as folder:
         path = Path(folder) / "outcome.json"

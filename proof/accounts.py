@@ -53,7 +53,7 @@ def read_books(memory: perdure.Memory, told: Told) -> Books:
     for key in memory.state.keys():  # noqa: SIM118 - a method of ours, not of a dict
         past = memory.state.history(key, limit=PAGE)
         revisions[key] = [(one.number, json.loads(one.body or "null")) for one in reversed(past)]
-    series = {one.name: (one, list(memory.series(one.name).rows())) for one in memory.list_series()}
+    series = {one.name: (one, list(memory.series(one.name).rows())) for one in memory.series.list()}
     uncovered, untouched = set(), set()
     for request in told.of("merge", "merge_own"):
         start, end = request.window

@@ -50,11 +50,20 @@ class Asgi:
         if body and "content-length" not in {name for name, _ in given}:
             given.append(("content-length", str(len(body))))
         scope = {
-            "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method, "scheme": "http",
-            "path": unquote(path), "raw_path": path.encode(), "query_string": query.encode(), "root_path": "",
+            "type": "http",
+            "asgi": {"version": "3.0"},
+            "http_version": "1.1",
+            "method": method,
+            "scheme": "http",
+            "path": unquote(path),
+            "raw_path": path.encode(),
+            "query_string": query.encode(),
+            "root_path": "",
             "headers": [(name.lower().encode(), value.encode("latin-1")) for name, value in given],
-            "client": (client, 50_000), "server": ("127.0.0.1", 8765), "state": {},
-        }  # fmt: skip
+            "client": (client, 50_000),
+            "server": ("127.0.0.1", 8765),
+            "state": {},
+        }
         return self._portal.call(self._answered, scope, body)
 
     async def _answered(self, scope: dict[str, Any], body: bytes) -> Answered:

@@ -11,36 +11,43 @@ from pathlib import Path
 from typing import Any
 
 import perdure
-from perdure import contexts
-from perdure.domain import api_keys, context_json, knowledge, names, scope, text
-from perdure.domain.layers import Layers
+from perdure import documents
+from perdure.documents import compaction as compaction
+from perdure.documents import json_form
+from perdure.domain import scope
+from perdure.domain.access import keys
+from perdure.domain.conversation import addresses
+from perdure.domain.conversation.layers import Layers
+from perdure.domain.knowledge import proposals
 from perdure.domain.limits import Limits
-from perdure.engine import appending, specs
-from perdure.engine import contexts as compaction
+from perdure.domain.text import rules as text
+from perdure.engine.conversation import append as appending
+from perdure.engine.series import merge as specs
 from perdure.handles import knowledge as handle_knowledge
-from perdure.ports import paths
-from perdure.services import (
-    agents,
-    keeping,
-    lessons,
-    overseeing,
-    overviewing,
-    readthrough,
-    recalling,
-    state,
-    todos,
-    turns,
-)
-from perdure.services import (
-    api_keys as key_service,
-)
+from perdure.ports import files as paths
+from perdure.services.access import keys as key_service
+from perdure.services.context import recall
+from perdure.services.conversation import history, turns
+from perdure.services.knowledge import todos
+from perdure.services.lessons import agents, lessons
+from perdure.services.oversight import after, before
+from perdure.services.series import fetch as readthrough
+from perdure.services.series import state
 from perdure.testing import StoppedClock
 
 NOW = datetime(2024, 5, 15, 12, tzinfo=UTC)
 SMALL = Limits(
-    message_bytes_max=300, metadata_bytes_max=60, batch_messages_max=5, queue_jobs_max=12, page_rows_max=7, state_value_bytes_max=90,
-    state_revisions_max=3, entry_bytes_max=120, batch_entries_max=4, import_bytes_max=4_000,
-)  # fmt: skip
+    message_bytes_max=300,
+    metadata_bytes_max=60,
+    batch_messages_max=5,
+    queue_jobs_max=12,
+    page_rows_max=7,
+    state_value_bytes_max=90,
+    state_revisions_max=3,
+    entry_bytes_max=120,
+    batch_entries_max=4,
+    import_bytes_max=4_000,
+)
 
 
 @dataclass(frozen=True)
@@ -123,7 +130,9 @@ def stated_bounds(scene: Scene) -> Iterator[Bound]:
     yield Bound("JSON depth", text.JSON_DEPTH_MAX + 1, lambda n: scene.bea.state.save("k", _nested(n)), "nested deeper")
     yield Bound("integer bits", text.INTEGER_BITS_MAX, lambda n: scene.bea.state.save("k", 2 ** (n - 1)), "bits")
     yield Bound("tokens of a message", appending.TOKENS_MAX, lambda n: scene.bea.append("user", "x", tokens=n), "`tokens`")
-    yield Bound("task description", todos.DESCRIPTION_BYTES_MAX, lambda n: scene.bea.tasks.start("x" * n), "`description`")
+    yield Bound(
+        "task description", todos.DESCRIPTION_BYTES_MAX, lambda n: scene.bea.todos.tasks.start("x" * n), "`description`"
+    )
     yield Bound(
         "series description",
         specs.DESCRIPTION_BYTES_MAX,
@@ -131,38 +140,38 @@ def stated_bounds(scene: Scene) -> Iterator[Bound]:
         "`description`",
     )
     yield Bound("agent text", agents.TEXT_BYTES_MAX, lambda n: wide.agents.save("a", soul="x" * n), "`soul`")
-    yield Bound("question", recalling.QUERY_BYTES_MAX, lambda n: scene.bea.recall("x" * n), "question")
-    yield Bound("neighbours", recalling.NEIGHBOURS_MAX, lambda n: scene.bea.recall("x", neighbours=n), "`neighbours`")
-    yield Bound("goal", overseeing.GOAL_BYTES_MAX, lambda n: scene.bea.before("x" * n), "`goal`")
-    yield Bound("tool name", keeping.TOOL_BYTES_MAX, lambda n: scene.bea.after("x" * n, {"a": 1}), "`tool`")
+    yield Bound("question", recall.QUERY_BYTES_MAX, lambda n: scene.bea.recall("x" * n), "question")
+    yield Bound("neighbours", recall.NEIGHBOURS_MAX, lambda n: scene.bea.recall("x", neighbours=n), "`neighbours`")
+    yield Bound("goal", before.GOAL_BYTES_MAX, lambda n: scene.bea.before("x" * n), "`goal`")
+    yield Bound("tool name", after.TOOL_BYTES_MAX, lambda n: scene.bea.after("x" * n, {"a": 1}), "`tool`")
     yield Bound("reply", lessons.REPLY_BYTES_MAX, lambda n: scene.bea.lessons.take_from("x" * n), "`reply`")
-    yield Bound("overview days", overviewing.DAYS_MAX, lambda n: scene.bea.overview(days=n), "`days`")
+    yield Bound("overview days", history.DAYS_MAX, lambda n: scene.bea.admin.overview(days=n), "`days`")
     yield Bound(
-        "importance", knowledge.IMPORTANCE_MAX, lambda n: scene.bea.remember("Ana likes tea", importance=n), "`importance`"
+        "importance", proposals.IMPORTANCE_MAX, lambda n: scene.bea.remember("Ana likes tea", importance=n), "`importance`"
     )
     yield Bound("label", handle_knowledge.LABEL_CHARS_MAX, lambda n: _labelled(scene.bea, n), "label")
     yield Bound("turn lease", turns.SECONDS_MAX, lambda n: scene.bea.turn(lease_s=n).__enter__(), "`lease_s`")
     yield Bound("turn wait", turns.SECONDS_MAX, lambda n: scene.bea.turn(wait_s=n).__enter__(), "`wait_s`")
     yield Bound("requests of a fetch", readthrough.PIECES_MAX, lambda n: _fetched(scene.bea, n), "requests")
     yield Bound("API key days", key_service.DAYS_MAX, lambda n: wide.api_keys.create("k", days=n), "`days`")
-    yield Bound("API key name", api_keys.KEY_NAME_CHARS_MAX, lambda n: wide.api_keys.create("x" * n), "`name`")
+    yield Bound("API key name", keys.KEY_NAME_CHARS_MAX, lambda n: wide.api_keys.create("x" * n), "`name`")
     yield Bound(
         "API key users",
-        api_keys.KEY_USERS_MAX,
+        keys.KEY_USERS_MAX,
         lambda n: wide.api_keys.create("k", users=[f"u{i}" for i in range(n)]),
         "`users`",
     )
-    yield Bound("channel number", names.NUMBER_MAX, lambda n: names.channel_name("discord", n), "`number`")
+    yield Bound("channel number", addresses.NUMBER_MAX, lambda n: addresses.channel_name("discord", n), "`number`")
     yield Bound(
         "session id of a document",
-        context_json.SESSION_ID_BYTES_MAX,
-        lambda n: context_json.check_session_id("x" * n),
+        json_form.SESSION_ID_BYTES_MAX,
+        lambda n: json_form.check_session_id("x" * n),
         "`session_id`",
     )
     yield Bound(
         "document",
         len(_document()),
-        lambda n: contexts.read_document(_document(n), bytes_max=len(_document())),
+        lambda n: documents.read_document(_document(n), bytes_max=len(_document())),
         "document_bytes_max",
     )
     yield Bound("path", paths.PATH_BYTES_MAX, lambda n: paths.check_path("a/" * (n // 2) + "a" * (n % 2), "path"), "`path`")
@@ -192,7 +201,9 @@ def floors() -> Iterator[Bound]:
         ("summary_chars_max", compaction.SUMMARY_CHARS_MIN),
         ("max_history", 2),
     ):
-        yield Bound(f"least of {name}", least, lambda n, name=name: contexts.CompactionRules(**{name: n}), f"`{name}`", step=-1)
+        yield Bound(
+            f"least of {name}", least, lambda n, name=name: documents.CompactionRules(**{name: n}), f"`{name}`", step=-1
+        )
 
 
 def _with_call(memory: perdure.Memory, n: int) -> object:
@@ -209,7 +220,7 @@ def _queued(n: int) -> object:
             number += 1
             memory = engine.memory("ana", agent=f"agent-{number}")
             memory.append("user", f"hello {number}")
-            waiting = len(memory.jobs("ready")) + len(memory.jobs("running"))
+            waiting = len(memory.admin.jobs("ready")) + len(memory.admin.jobs("running"))
             if waiting > SMALL.queue_jobs_max:
                 raise AssertionError(f"{waiting} jobs wait, more than `queue_jobs_max` = {SMALL.queue_jobs_max}")
         return waiting
@@ -234,7 +245,7 @@ def _accesses(n: int) -> object:
         ana = engine.memory("ana")
         for number in range(n):
             ana.state.save(f"k{number}", number)
-        held = len(ana.accesses(20))
+        held = len(ana.journal.accesses(20))
     if held < n:
         if held != 3:
             raise AssertionError(f"{held} accesses are kept, not 3")
@@ -265,13 +276,26 @@ def _imported(scene: Scene, extra: int) -> object:
 def _pages(scene: Scene) -> dict[str, Callable[[int], object]]:
     ana = scene.ana
     return {
-        "messages": lambda n: ana.messages(n), "sessions": lambda n: ana.sessions(n), "journal": lambda n: ana.journal(n), "jobs": lambda n: ana.jobs(limit=n),
-        "memories": lambda n: ana.memories.list(limit=n), "todos": lambda n: ana.todos.list(limit=n), "tasks": lambda n: ana.tasks.list(limit=n),
-        "instructions": lambda n: ana.instructions.list(limit=n), "lessons": lambda n: ana.lessons.list(limit=n), "entities": lambda n: ana.entities.list(limit=n),
-        "series": lambda n: ana.list_series(n), "state": lambda n: ana.state.list(limit=n), "decisions": lambda n: ana.decisions(limit=n),
-        "users": lambda n: scene.engine.users(limit=n), "agents": lambda n: scene.engine.agents.list(limit=n), "search": lambda n: ana.conversation.search("x", limit=n),
-        "digests": lambda n: ana.conversation.digests(limit=n), "rejections": lambda n: ana.memories.rejections(n), "links": lambda n: ana.entities.links(n),
-    }  # fmt: skip
+        "messages": lambda n: ana.messages(n),
+        "sessions": lambda n: ana.conversation.sessions(n),
+        "journal": lambda n: ana.journal.list(n),
+        "jobs": lambda n: ana.admin.jobs(limit=n),
+        "memories": lambda n: ana.memories.list(limit=n),
+        "todos": lambda n: ana.todos.list(limit=n),
+        "tasks": lambda n: ana.todos.tasks.list(limit=n),
+        "instructions": lambda n: ana.instructions.list(limit=n),
+        "lessons": lambda n: ana.lessons.list(limit=n),
+        "entities": lambda n: ana.entities.list(limit=n),
+        "series": lambda n: ana.series.list(n),
+        "state": lambda n: ana.state.list(limit=n),
+        "decisions": lambda n: ana.journal.decisions(limit=n),
+        "users": lambda n: scene.engine.users(limit=n),
+        "agents": lambda n: scene.engine.agents.list(limit=n),
+        "search": lambda n: ana.conversation.search("x", limit=n),
+        "digests": lambda n: ana.conversation.digests(limit=n),
+        "rejections": lambda n: ana.memories.rejections(n),
+        "links": lambda n: ana.entities.links(n),
+    }
 
 
 def _labelled(memory: perdure.Memory, n: int) -> object:
@@ -290,7 +314,7 @@ def _fetched(memory: perdure.Memory, n: int) -> object:
 
 
 def _document(size: int | None = None) -> bytes:
-    raw = contexts.render_document(contexts.ContextData("s"))
+    raw = documents.render_document(documents.ContextData("s"))
     return raw if size is None else raw + b" " * (size - len(raw))
 
 

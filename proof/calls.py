@@ -174,20 +174,36 @@ class Draw:
         city, who = chance.choice(("Austin", "Boston", "Chicago")), chance.choice(("Maria", "Omar", "Mariah"))
         return chance.choice(
             (
-                f"I live in {city} near {mark} street", f"{who} from {mark} is my sister", f"My favourite food is {mark} soup",
-                f"I will call {who} about {mark} tomorrow", f"Always answer with {mark} units", f"I work on project {mark}",
-                f"{who} told me about {mark} yesterday", f"I ran 5 km with {who} at {mark}", f"Use {mark} for the report",
+                f"I live in {city} near {mark} street",
+                f"{who} from {mark} is my sister",
+                f"My favourite food is {mark} soup",
+                f"I will call {who} about {mark} tomorrow",
+                f"Always answer with {mark} units",
+                f"I work on project {mark}",
+                f"{who} told me about {mark} yesterday",
+                f"I ran 5 km with {who} at {mark}",
+                f"Use {mark} for the report",
             )
-        )  # fmt: skip
+        )
 
     def question(self) -> str:
         """May name others' things, never their texts."""
         chance = self.chance
         known = chance.choice((self.person, *self.person.victims))
         return chance.choice(
-            ("Where do I live?", "Who is Maria?", "What did I say yesterday?", f"What about {known.name_mark}?",  "my food",
-             f"{self.person.text_mark}", "steps last week", "*", "' OR 1=1 --", "everything you know about everyone")
-        )  # fmt: skip
+            (
+                "Where do I live?",
+                "Who is Maria?",
+                "What did I say yesterday?",
+                f"What about {known.name_mark}?",
+                "my food",
+                f"{self.person.text_mark}",
+                "steps last week",
+                "*",
+                "' OR 1=1 --",
+                "everything you know about everyone",
+            )
+        )
 
     def moment(self) -> str:
         return (self.now - timedelta(hours=self.chance.choice((-30, 0, 1, 20, 48, 200)))).isoformat()
@@ -251,7 +267,7 @@ RULES = (
     _rule(r"series.*\.(id|entry)$", lambda d: d.named(("e1", "e2"), "e-{}")),
     _rule(r"\.(entries|new_entries)$", lambda d: d.entries()),
     _rule(r"\.(field)$", lambda _: "sport"),
-    _rule(r"\.(window|time_range)$", lambda d: d.pair()),
+    _rule(r"\.window$", lambda d: d.pair()),
     _rule(r"\.(kind|type)$|\.kinds$", lambda d: LEFT_OUT),
     _rule(r"\.(corrects|ended|behind|options|page|coverage|fresh_for_s|infer|request|api_calls|by_first_seen)$", _left),
     _rule(r"(memor|pin|archive|restore).*\.(key)$|forget\.memory$|^(get|pin|archive)memory.*\.key$", lambda d: d.memory_key()),
@@ -271,6 +287,9 @@ RULES = (
     _rule(r"(batch|append_many).*\.messages$", lambda d: [d.said() for _ in range(d.chance.randint(1, 3))]),
     _rule(r"forget.*\.messages$", lambda d: [d.message(), d.message()]),
     _rule(r"\.(message|first|last|first_message|last_message|tool_call_id)$|(append|message).*\.id$", lambda d: d.message()),
+    _rule(r"accesses.*\.before$", lambda d: d.id_of("access")),
+    _rule(r"remember_many.*\.statements$", lambda d: [{"content": d.text()} for _ in range(d.chance.randint(1, 3))]),
+    _rule(r"correct.*\.statement$", _left),
     _rule(r"(journal|history|changes).*\.before$|\.operation$", lambda d: d.chance.randint(1, 60)),
     _rule(r"transcript.*\.before$", lambda d: d.moment()),
     _rule(r"\.(before|after)$", lambda d: d.message()),
@@ -293,5 +312,5 @@ RULES = (
     _rule(r"\.(value|content|text|description|reply|was)$", lambda d: d.text()),
     _rule(r"\.export$", lambda d: '[{"memory": "Lives in ' + d.person.text_mark + '", "id": "1"}]'),
     _rule(r"\.(file)$", lambda _: "-"),
-)  # fmt: skip
+)
 """What a parameter stands for, by `operation.parameter` in lower case. The first that fits counts."""

@@ -10,16 +10,68 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from perdure.testing.model_server import Act, Exchange, fitting
+from perdure.testing.model_server import Act, ModelExchange, fitting
 from proof.model_host import Door, Fault, reset
 
 SILENCE_S = 20.0
 OK = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n"
 STATUSES = (
-    201, 202, 203, 204, 206, 300, 301, 302, 303, 304, 305, 307, 308, 400, 401, 402, 403, 404, 405, 406, 407, 408, 409, 410, 411,
-    412, 413, 414, 415, 417, 418, 421, 422, 423, 424, 425, 426, 428, 429, 431, 451, 500, 501, 502, 503, 504, 505, 507, 508, 511,
-    520, 522, 524, 529, 599,
-)  # fmt: skip
+    201,
+    202,
+    203,
+    204,
+    206,
+    300,
+    301,
+    302,
+    303,
+    304,
+    305,
+    307,
+    308,
+    400,
+    401,
+    402,
+    403,
+    404,
+    405,
+    406,
+    407,
+    408,
+    409,
+    410,
+    411,
+    412,
+    413,
+    414,
+    415,
+    417,
+    418,
+    421,
+    422,
+    423,
+    424,
+    425,
+    426,
+    428,
+    429,
+    431,
+    451,
+    500,
+    501,
+    502,
+    503,
+    504,
+    505,
+    507,
+    508,
+    511,
+    520,
+    522,
+    524,
+    529,
+    599,
+)
 PAUSES = (
     "0",
     "3600",
@@ -156,7 +208,7 @@ def wire_faults() -> Iterator[Fault]:
 def status(code: int, **headers: str) -> Act:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
 
-    def act(exchange: Exchange) -> None:
+    def act(exchange: ModelExchange) -> None:
         content = b"" if code in (204, 304) else json.dumps({"error": {"message": "no", "code": None}}).encode()
         exchange.send(content, code, named)
 
@@ -251,7 +303,7 @@ def protocol_faults() -> Iterator[Fault]:
 # -- the model's words
 
 
-def _spoken(made: Callable[[Exchange], str], *, finish: str = "stop") -> Act:
+def _spoken(made: Callable[[ModelExchange], str], *, finish: str = "stop") -> Act:
     return lambda exchange: exchange.send(exchange.envelope(made(exchange), finish=finish))
 
 
@@ -259,11 +311,11 @@ def _says_always(text: str, *, finish: str = "stop") -> Act:
     return _spoken(lambda exchange: text, finish=finish)
 
 
-def _fitting(exchange: Exchange) -> Any:
+def _fitting(exchange: ModelExchange) -> Any:
     return fitting(exchange.asked.schema or {"type": "object", "properties": {"text": {"type": "string"}}}, entries=1)
 
 
-def _refuses(exchange: Exchange) -> None:
+def _refuses(exchange: ModelExchange) -> None:
     exchange.send(exchange.envelope(None, refusal="I'm sorry, but I can't help with that."))
 
 
@@ -296,7 +348,7 @@ def word_faults() -> Iterator[Fault]:
         "JSON with comments": _says_always('{"proposals": /* none */ [} // sorry'),
         "XML": _says_always("<answer><proposals/></answer>"),
         "code": _says_always("```python\nimport os\nos.remove('memory.db')\n```"),
-    }  # fmt: skip
+    }
     yield from (Fault(name, act) for name, act in acts.items())
 
 

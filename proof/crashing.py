@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+
 from tests import pg
 
 START_S = 60.0
@@ -22,11 +23,11 @@ class CrashingServer:
     def __init__(self) -> None:
         self._root = pg.new_root()
         self.url = pg.start(self._root)
-        self._data = self._root / "data"
+        self.data = self._root / "data"
 
     @property
     def socket(self) -> str:
-        return str(self._data / ".s.PGSQL.5432")
+        return str(self.data / ".s.PGSQL.5432")
 
     def stop(self) -> None:
         with suppress(Exception):
@@ -87,7 +88,7 @@ class CrashingServer:
                 time.sleep(0.1)
 
     def _pid(self) -> int:
-        return int((self._data / "postmaster.pid").read_text().split()[0])
+        return int((self.data / "postmaster.pid").read_text().split()[0])
 
     def _end(self, how: signal.Signals) -> None:
         everyone = [self._pid(), *_children(self._pid())]

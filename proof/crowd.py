@@ -14,11 +14,39 @@ from dataclasses import dataclass, field
 
 # By case, blanks, wildcards, separators, composition, look-alike letters; by what SQL, paths, queries and terms are made of.
 LOOKALIKES = (
-    "ana", "Ana", "ana ", " ana", "ana/", "ana%", "an_", "a%", "%", "_", "ana'--", "'; DELETE FROM messages; --", "../ana",
-    "ana/../bo", "jos\u00e9", "jose\u0301", "\u0430na", "\uff41na", "ana\u200b", "ana@coach", "ana|bo", "ana:default",
+    "ana",
+    "Ana",
+    "ana ",
+    " ana",
+    "ana/",
+    "ana%",
+    "an_",
+    "a%",
+    "%",
+    "_",
+    "ana'--",
+    "'; DELETE FROM messages; --",
+    "../ana",
+    "ana/../bo",
+    "jos\u00e9",
+    "jose\u0301",
+    "\u0430na",
+    "\uff41na",
+    "ana\u200b",
+    "ana@coach",
+    "ana|bo",
+    "ana:default",
     "default",
-    "ana%2F", "ana?user=bo", "ana#", "*", "\\ana", "ANA", "ana\t", "x" * 400, "bo",
-)  # fmt: skip
+    "ana%2F",
+    "ana?user=bo",
+    "ana#",
+    "*",
+    "\\ana",
+    "ANA",
+    "ana\t",
+    "x" * 400,
+    "bo",
+)
 NEAREST = ("ana", "Ana", "ANA", "aNa")
 """Those that a comparison without regard to case, or by a pattern, takes for one another."""
 REFUSED = ("", "ana\0", "\0", "x" * 401, "\udfff", "perdure:shared", "perdure:system", "perdure:")

@@ -8,7 +8,7 @@ import struct
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from perdure.testing.model_server import Act, Exchange
+from perdure.testing.model_server import Act, ModelExchange
 from proof.chat_faults import body_faults, status, status_faults, wire_faults
 from proof.model_host import Fault
 
@@ -17,12 +17,12 @@ PLAUSIBLE = ("rows too short", "rows too long", "rows of one number")
 CODES = (204, 302, 307, 400, 401, 403, 404, 408, 413, 422, 429, 500, 503)
 
 
-def _texts(exchange: Exchange) -> list[str]:
+def _texts(exchange: ModelExchange) -> list[str]:
     given = exchange.asked.body["input"]
     return [given] if isinstance(given, str) else given
 
 
-def _right(exchange: Exchange) -> Rows:
+def _right(exchange: ModelExchange) -> Rows:
     answer = json.loads(exchange.vectors())
     return answer["embeddings"] if "embeddings" in answer else [one["embedding"] for one in answer["data"]]
 
@@ -30,7 +30,7 @@ def _right(exchange: Exchange) -> Rows:
 def _rows(change: Callable[[Rows], Rows]) -> Act:
     """The right rows, changed, in the form of the protocol."""
 
-    def act(exchange: Exchange) -> None:
+    def act(exchange: ModelExchange) -> None:
         rows = change(_right(exchange))
         if exchange.asked.path.startswith("/api"):
             exchange.send(json.dumps({"embeddings": rows}).encode())
@@ -47,7 +47,7 @@ def _each(change: Callable[[Rows], Any]) -> Act:
 def _entries(change: Callable[[list[dict[str, Any]]], Any], ollama: Callable[[Rows], Any]) -> Act:
     """The entries of OpenAI's form, changed; of Ollama's form, which has no places, something else that is wrong."""
 
-    def act(exchange: Exchange) -> None:
+    def act(exchange: ModelExchange) -> None:
         rows = _right(exchange)
         if exchange.asked.path.startswith("/api"):
             exchange.send(json.dumps({"embeddings": ollama(rows)}).encode())
@@ -94,7 +94,9 @@ def vector_faults() -> Iterator[Fault]:
         "rows as text": _each(lambda row: json.dumps(row)),
         "rows of a hundred thousand": _each(lambda row: row * 12_500),
         "places from one on": _entries(lambda found: [{**one, "index": one["index"] + 1} for one in found], lambda rows: None),
-        "places all the same": _entries(lambda found: [{**one, "index": 0} for one in [*found, *found]], lambda rows: rows + rows),
+        "places all the same": _entries(
+            lambda found: [{**one, "index": 0} for one in [*found, *found]], lambda rows: rows + rows
+        ),
         "no places": _entries(lambda found: [{"embedding": one["embedding"]} for one in found], lambda rows: {}),
         "places as texts": _entries(lambda found: [{**one, "index": str(one["index"])} for one in found], lambda rows: "rows"),
         "negative places": _entries(lambda found: [{**one, "index": -1 - one["index"]} for one in found], lambda rows: 5),
@@ -103,7 +105,7 @@ def vector_faults() -> Iterator[Fault]:
         "entries by name": _entries(lambda found: {str(one["index"]): one for one in found}, lambda rows: {"0": rows}),
         "entries without rows": _entries(lambda found: [{"index": one["index"]} for one in found], lambda rows: [[]]),
         "an error beside": lambda exchange: exchange.send(b'{"error": "input length exceeds the context length"}'),
-    }  # fmt: skip
+    }
     yield from (Fault(name, act, plausible=name in PLAUSIBLE) for name, act in acts.items())
 
 
@@ -117,7 +119,7 @@ def embedding_faults(elsewhere: str) -> list[Fault]:
     return found
 
 
-def swapped(exchange: Exchange) -> None:
+def swapped(exchange: ModelExchange) -> None:
     """No fault: OpenAI's protocol lets the entries come in any order, and each says its place."""
     if exchange.asked.path.startswith("/api") or not exchange.asked.wants_vectors:
         exchange.send(exchange.vectors())

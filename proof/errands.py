@@ -96,10 +96,15 @@ class Runner:
     errands: list[Errand]
     deadline_s: float
     grace_s: float
+    give_up_s: float = GIVE_UP_S
     began_call: float | None = None
     """Since when it waits for an answer; None: it does not."""
     done: int = 0
     refused: int = 0
+    refusals: list[tuple[perdure.Unavailable, float]] = field(default_factory=list)
+    """What was raised, and after how many seconds."""
+    answered_at: list[float] = field(default_factory=list)
+    """When something was acknowledged."""
     worst_overrun_s: float = 0.0
     _thread: threading.Thread | None = None
 
@@ -124,7 +129,7 @@ class Runner:
 
     async def _all(self) -> None:
         for errand in self.errands:
-            until = time.monotonic() + GIVE_UP_S
+            until = time.monotonic() + self.give_up_s
             while not await self._tried(errand):
                 if errand.may_be_given_up:
                     break
@@ -141,10 +146,12 @@ class Runner:
             answer = errand.run(self.memory)
             if inspect.isawaitable(answer):
                 await answer
-        except perdure.Unavailable:
+        except perdure.Unavailable as error:
             self.refused += 1
+            self.refusals.append((error, time.monotonic() - began))
         else:
             errand.acknowledged = True
+            self.answered_at.append(time.monotonic())
         self.began_call = None
         took = time.monotonic() - began
         self.worst_overrun_s = max(self.worst_overrun_s, took - self.deadline_s)

@@ -5,35 +5,37 @@ An answer is text: the value as JSON with everything that came along, or the ref
 
 from __future__ import annotations
 
+import functools
 import inspect
 import io
 import json
 import re
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal, Protocol, get_args, get_origin
+from typing import Any, Protocol
 from urllib.parse import quote, urlencode
 
 import pytest
-from tests.in_process import InProcess
 
 import perdure
 from perdure.domain.errors import PerdureError
 from perdure.handles.conversation import Turn
 from perdure.handles.memory import Memory, confined
+from perdure.handles.operation import Handle, Parameter, parameters
+from perdure.handles.registry.shapes import plain
 from perdure.handles.series import SeriesHandle
 from perdure.interfaces.cli import commands
 from perdure.interfaces.mcp.resources import KINDS
 from perdure.interfaces.mcp.sets import offers
 from perdure.interfaces.server import Options, build
-from perdure.interfaces.shapes import plain
 from perdure.interfaces.web import pages
+from perdure.types import NewStatement
 from proof.asgi import Answered, Asgi
 from proof.calls import Call, Operation, Param
 from proof.crowd import Person
+from tests.in_process import InProcess
 
 UNSAID = "nothing to do it with"
 
@@ -81,57 +83,43 @@ class PythonFace:
 
 
 def _python_operations(memory: Memory) -> Iterator[Operation]:
-    for name, member in inspect.getmembers(Memory):
-        if name.startswith("_") or name in ("scope", "series", "turn"):
-            continue
-        if callable(member):
-            yield Operation("Python", name, tuple(_signature(member)), ("", name))
-        else:
-            yield from _handle_operations(name, type(getattr(memory, name)))
-    yield from _handle_operations("series", SeriesHandle, Param("series", {"type": "string"}, True))
-    yield from _handle_operations("turn", Turn)
+    yield from _handle_operations((), memory)
+    yield from _of_class(("series",), SeriesHandle, Param("series", {"type": "string"}, True))
+    yield from _of_class(("turn",), Turn)
 
 
-def _handle_operations(where: str, kind: type, *first: Param) -> Iterator[Operation]:
+def _handle_operations(way: tuple[str, ...], handle: Handle) -> Iterator[Operation]:
+    """What a handle offers, and those that are its properties."""
+    yield from _of_class(way, type(handle))
+    for name, member in inspect.getmembers(type(handle)):
+        if isinstance(member, property) and isinstance(inner := getattr(handle, name), Handle):
+            yield from _handle_operations((*way, name), inner)
+
+
+def _of_class(way: tuple[str, ...], kind: type, *first: Param) -> Iterator[Operation]:
     for name, member in inspect.getmembers(kind, callable):
-        if not name.startswith("_"):
-            yield Operation("Python", f"{where}.{name}", (*first, *_signature(member)), (where, name))
+        if not name.startswith("_") and name != "turn":
+            where = ".".join((*way, name))
+            params = (Param(one.name, _schema_of(one), one.required, str(one.type)) for one in parameters(member))
+            yield Operation("Python", where, (*first, *params), (way, name))
 
 
-def _signature(function: Any) -> Iterator[Param]:
-    function = inspect.unwrap(function)
-    names = vars(sys.modules[function.__module__])
-    for name, one in inspect.signature(function).parameters.items():
-        if name == "self":
-            continue
-        words = str(one.annotation)
-        if one.kind is inspect.Parameter.VAR_KEYWORD:
-            fields: Any = names.get(words.removeprefix("Unpack[").removesuffix("]"))
-            for field, annotation in getattr(fields, "__annotations__", {}).items():
-                words = getattr(annotation, "__forward_arg__", str(annotation))
-                yield Param(field, _schema_of(words, vars(sys.modules[str(fields.__module__)])), False, words)
-        elif one.kind is not inspect.Parameter.VAR_POSITIONAL:
-            yield Param(name, _schema_of(words, names), one.default is inspect.Parameter.empty, words)
-
-
-def _schema_of(words: str, names: Mapping[str, Any]) -> dict[str, Any]:
-    if choices := _literals(names.get(words.removesuffix(" | None"))):
-        return {"enum": choices}
-    for part, schema in (
-        ("datetime", {"format": "date-time"}), ("Sequence[str]", {"type": "array"}), ("str", {"type": "string"}),
-        ("bool", {"type": "boolean"}), ("int", {"type": "integer"}), ("float", {"type": "number"}),
-    ):  # fmt: skip
-        if part in words:
-            return schema
-    return {}
-
-
-def _literals(kind: Any) -> list[str]:
-    return list(get_args(kind)) if get_origin(kind) is Literal else []
+def _schema_of(one: Parameter) -> dict[str, Any]:
+    if one.item is not None:
+        return {"type": "array", "items": {"enum": list(one.choices)} if one.choices else {}}
+    if one.choices:
+        return {"enum": list(one.choices)}
+    return {
+        datetime: {"format": "date-time"},
+        str: {"type": "string"},
+        bool: {"type": "boolean"},
+        int: {"type": "integer"},
+        float: {"type": "number"},
+    }.get(one.type, {})
 
 
 def _called(memory: Memory, call: Call) -> object:
-    where, name = call.operation.handle
+    way, name = call.operation.handle
     given = dict(call.arguments)
     words = {param.name: param.place for param in call.operation.params}
     for key, value in given.items():
@@ -139,14 +127,16 @@ def _called(memory: Memory, call: Call) -> object:
             given[key] = tuple(map(datetime.fromisoformat, value)) if isinstance(value, list) else datetime.fromisoformat(value)
         elif "NewMessage" in words[key]:
             given[key] = [perdure.NewMessage(**one) for one in value]
+        elif "NewStatement" in words[key]:
+            given[key] = [NewStatement(**one) for one in value]
         elif "tuple" in words[key] and isinstance(value, list):
             given[key] = tuple(value)
-    if where == "turn":
+    if way == ("turn",):
         with memory.turn(wait_s=5) as turn:
             return getattr(turn, name)(**given)
     if not _with_objects(memory, given):
         return UNSAID
-    target: Any = memory.series(given.pop("series")) if where == "series" else getattr(memory, where) if where else memory
+    target: Any = memory.series(given.pop("series")) if "series" in given else functools.reduce(getattr, way, memory)
     held = given.get("to")
     found = getattr(target, name)(**given)
     if isinstance(found, Iterator):
@@ -196,9 +186,12 @@ def _renamed(export: bytes, one: str, other: str) -> bytes:
 # -- the command line
 
 COMMANDS_OF_THE_STORE = re.compile(
-    r"(serve|demo|chat|users|doctor|mcp|worker|health|verify|backup|restore|purge|files|when|config .*|key .*|agent .*)"
+    r"serve|demo|chat|doctor|mcp|worker|series when|agent (list|show|save|remove|map|unmap|channels)"
+    r"|admin (users|health|verify|backup|restore|purge|repair-clock|files|config .*|key .*)"
 )
 """Commands that are about the whole store, or about no store at all."""
+FROM_A_FILE = " --file"
+"""`append` has two forms: one message, or those of a file."""
 
 
 class CliFace:
@@ -220,7 +213,7 @@ class CliFace:
             f"--agent={call.agent}",
             f"--channel={call.channel}",
         ]
-        done = self._commands.run(*call.operation.name.split(" "), *scope, *words, stdin=stdin)
+        done = self._commands.run(*call.operation.name.removesuffix(FROM_A_FILE).split(" "), *scope, *words, stdin=stdin)
         answer = f"{done.code} {done.stdout} {done.stderr}"
         if written is not None and written.exists():
             answer += written.read_text()
@@ -250,15 +243,15 @@ class CliFace:
 
     def _file(self, call: Call, given: dict[str, Any]) -> tuple[str, str, Path | None]:
         name = call.operation.name
-        if name not in ("export", "import"):
+        if name not in ("admin export", "admin import"):
             text = given.get("stdin", "")
-            return "-", json.dumps({"role": "user", "content": text}) if name == "append-many" else text, None
+            return "-", json.dumps({"role": "user", "content": text}) if name.endswith(FROM_A_FILE) else text, None
         path = self._folder / "file.jsonl"
         path.unlink(missing_ok=True)
-        if name == "import":
+        if name == "admin import":
             memory = self._engine.memory(call.person.user, space=call.person.space)
             path.write_bytes(_forged(memory, call.person.victims[0].user))
-        return str(path), "", path if name == "export" else None
+        return str(path), "", path if name == "admin export" else None
 
 
 def _cli_operations(command: Any, path: tuple[str, ...]) -> Iterator[Operation]:
@@ -281,7 +274,12 @@ def _cli_operations(command: Any, path: tuple[str, ...]) -> Iterator[Operation]:
         words = str(one.type_descriptor.annotation)
         kind = "integer" if "int" in words else "number" if "float" in words else kind
         place = "argument" if argument else max(one.opts, key=len)
-        params.append(Param(one.name, {"type": kind, "nargs": one.nargs}, one.required or one.name == "file", place))
+        if name == "append" and one.name == "file":
+            stdin = Param("stdin", {"type": "string", "nargs": 1}, True, "stdin")
+            yield Operation("CLI", name + FROM_A_FILE, (Param("file", {"type": kind, "nargs": 1}, True, place), stdin))
+            continue
+        required = one.required or one.name == "file" or (argument and name == "append")
+        params.append(Param(one.name, {"type": kind, "nargs": one.nargs}, required, place))
         if one.name == "file":
             params.append(Param("stdin", {"type": "string", "nargs": 1}, True, "stdin"))
     yield Operation("CLI", name, tuple(params))
@@ -301,7 +299,7 @@ class Web:
             for one in people
             if one.space == engine.space
         }
-        self.app = build(engine, Options(tools="all", rate=1_000_000))
+        self.app = build(engine, Options(tools="all", rate=1_000_000, no_auth=True))
         self._asgi = Asgi(self.app, stack)
 
     def ask(self, method: str, path: str, query: Mapping[str, Any], headers: Mapping[str, str], body: bytes = b"") -> Answered:
@@ -415,10 +413,12 @@ class McpFace:
             params = {"uri": handle.uri_of(next(iter(call.arguments.values()))) if call.arguments else handle.uri}
         body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
         headers = {
-            "authorization": f"Bearer {self._web.keys[person]}", "content-type": "application/json",
+            "authorization": f"Bearer {self._web.keys[person]}",
+            "content-type": "application/json",
             "accept": "application/json, text/event-stream",
             "perdure-user": quote((call.stranger or person).user, safe=""),
-            "perdure-agent": quote(call.agent), "perdure-channel": quote(call.channel),
-        }  # fmt: skip
+            "perdure-agent": quote(call.agent),
+            "perdure-channel": quote(call.channel),
+        }
         told = self._web.ask("POST", "/mcp", {}, headers, body)
         return f"{told.status} {told.text}"

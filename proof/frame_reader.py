@@ -26,18 +26,22 @@ LISTS = ("foundation", "instructions", "lessons", "todos", "state", "series")
 
 _SIGNS = "<\uff1c\u2039\ufe64\u27e8\u3008\u2329\u276e\u02c2\u1438\u227a"
 _LOOKS = {
-    "m": "m\u043c\u043f\u1d0d", "e": "e\u0435\u1d07\u0454\u03b5", "o": "o\u043e\u03bf\u0585\u1d0f0", "r": "r\u0433\u0280",
+    "m": "m\u043c\u043f\u1d0d",
+    "e": "e\u0435\u1d07\u0454\u03b5",
+    "o": "o\u043e\u03bf\u0585\u1d0f0",
+    "r": "r\u0433\u0280",
     "y": "y\u0443\u03b3\u04af\u028f",
-}  # fmt: skip
+}
 _LIKE_FENCE = re.compile(f"[{_SIGNS}][\\s/\u2044\u2215\uff0f]*" + "\\s*".join(f"[{_LOOKS[char]}]" for char in "memory"))
 _CONTROL = re.compile(
     r"<[|\uff5c][^<>\n]{1,60}[|\uff5c]>|\[/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\]|<</?SYS>>"
     r"|<(?:/?s|bos|eos|start_of_turn|end_of_turn)>",
     re.IGNORECASE,
 )
-# Order of characters turned, widths of nothing, tags, and what fonts of others would show. The two joiners are letters' own.
+# Order of characters turned, widths of nothing, tags, and what fonts of others would show. A joiner is other scripts' and emoji's own, one at a time.
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff\U000e0000-\U000e007f]"
+    r"|[\u200c\u200d]{2,}|[a-z][\u200c\u200d]|[\u200c\u200d][a-z]"
 )
 _LINE_OF = {
     "memories": re.compile(
@@ -47,7 +51,7 @@ _LINE_OF = {
     ),
     "cards": re.compile(r"\[[^\]\s]+\](?: \((?P<c>[a-z]+)\))?: "),
     "previous_tail": re.compile(r"(?P<role>user|assistant|tool|system): "),
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,12 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import _AsyncGeneratorContextManager, _GeneratorContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import perdure
-from perdure.domain.text import has_more_parts
+from perdure.domain.text.rules import has_more_parts
 from proof.harness import Round
 from proof.hostile import CallersOwn, Failing, Hostile, failing_function
 from proof.surface import Call, Plausible
@@ -108,6 +108,9 @@ def consumed(answer: Any) -> None:
             pass
     elif isinstance(answer, perdure.Engine):
         answer.close()
+    elif isinstance(answer, _GeneratorContextManager):
+        with answer:
+            pass
 
 
 def _unhandled(round: Round, name: str, error: Exception, told: Callable[[], str]) -> Fate:
@@ -198,6 +201,9 @@ def run_awaited(loop: asyncio.AbstractEventLoop, answer: Any) -> Any:
 
     async def whole() -> Any:
         value = await answer if inspect.isawaitable(answer) else answer
+        if isinstance(value, _AsyncGeneratorContextManager):
+            async with value:
+                return None
         if isinstance(value, AsyncIterator):
             found = []
             async for one in value:

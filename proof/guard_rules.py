@@ -22,9 +22,8 @@ class Server:
     name: str
     host: str = "127.0.0.1"
     keys: bool = True
-    """Whether the store has, or had, API keys."""
-    require_key: bool = False
-    open: bool = False
+    """Whether the store has API keys."""
+    no_auth: bool = False
     allow_hosts: tuple[str, ...] = ()
 
     @property
@@ -35,19 +34,31 @@ class Server:
 SERVERS = (
     Server("as it comes", keys=False),
     Server("with keys"),
-    Server("opened again", open=True),
+    Server("without authentication", no_auth=True),
     Server("behind a proxy", allow_hosts=(PROXY_NAME,)),
-    Server("that requires a key", keys=False, require_key=True),
     Server("that others reach", host="0.0.0.0"),
 )
 
 HOSTS: Mapping[str, str] = {
-    "127.0.0.1:8765": "loopback", "localhost": "loopback", "localhost:8765": "loopback", "[::1]:8765": "loopback",
-    "LOCALHOST.": "loopback", PROXY_NAME: "proxy", f"{PROXY_NAME}:443": "proxy",
-    "evil.example": "foreign", "127.0.0.1.evil.example": "foreign", "localhost.evil.example:8765": "foreign",
-    "localhostevil": "foreign", "192.168.7.7:8765": "address", "[fe80::1]": "address",
-    "": "none", "localhost, evil.example": "none", "localhost:8765@evil.example": "none", "localhost/": "none", "two": "two",
-}  # fmt: skip
+    "127.0.0.1:8765": "loopback",
+    "localhost": "loopback",
+    "localhost:8765": "loopback",
+    "[::1]:8765": "loopback",
+    "LOCALHOST.": "loopback",
+    PROXY_NAME: "proxy",
+    f"{PROXY_NAME}:443": "proxy",
+    "evil.example": "foreign",
+    "127.0.0.1.evil.example": "foreign",
+    "localhost.evil.example:8765": "foreign",
+    "localhostevil": "foreign",
+    "192.168.7.7:8765": "address",
+    "[fe80::1]": "address",
+    "": "none",
+    "localhost, evil.example": "none",
+    "localhost:8765@evil.example": "none",
+    "localhost/": "none",
+    "two": "two",
+}
 """What a `Host` says, and what that is."""
 
 ORIGINS = ("absent", "own", "own by https", "this machine", "elsewhere", "null", "own with another port", "unreadable")
@@ -81,7 +92,7 @@ ROUTES = (
     Route("GET", "/v1/users/ana/state/units", "api", "read", "ana"),
     Route("HEAD", "/v1/users/ana/state/units", "api", "read", "ana"),
     Route("PUT", "/v1/users/ana/state/units", "api", "write", "ana", body="json"),
-    Route("POST", "/v1/users/ana/curate", "api", "write", "ana", body="json"),
+    Route("POST", "/v1/users/ana/prompt", "api", "write", "ana", body="json"),
     Route("DELETE", "/v1/users/ana/state/nothing", "api", "write", "ana"),
     Route("DELETE", "/v1/users/cho", "api", "admin", "cho"),
     Route("GET", "/v1/users", "api", "read", whole=True),
@@ -117,13 +128,13 @@ class Shown:
     how: str
     """`nothing`, `header`, `cookie`, `query`, or `header twice`."""
     key: str = ""
-    """`right`, `revoked`, `ended`, `wrong` or `unreadable`."""
+    """`right`, `revoked`, `ended`, `wrong`, `unreadable`, or `token`: the one of this machine."""
     permission: str = "write"
     users: tuple[str, ...] | None = None
 
     @property
     def is_right(self) -> bool:
-        return self.key == "right" and self.how in ("header", "cookie")
+        return self.key in ("right", "token") and self.how in ("header", "cookie")
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +186,11 @@ def _shown(chance: random.Random, server: Server) -> Shown:
     if how == "nothing":
         return Shown("nothing")
     # Where there are no keys, none is right.
-    key = chance.choices(("right", "revoked", "ended", "wrong", "unreadable"), (8 if server.keys else 0, 1, 1, 1, 1))[0]
+    key = chance.choices(
+        ("right", "token", "revoked", "ended", "wrong", "unreadable"), (8 if server.keys else 0, 4, 1, 1, 1, 1)
+    )[0]
+    if key == "token":
+        return Shown(how, "token", "admin")
     return Shown(how, key, chance.choice(PERMISSIONS), chance.choice((None, None, ("ana",), ("ben",), ("ben", "ana", "cho"))))
 
 
@@ -216,10 +231,9 @@ def _by_origin(request: Request) -> set[int]:
     return set() if request.origin in fine and request.site in site else {403}
 
 
-def _needs_key(request: Request) -> bool:
-    server = request.server
-    elsewhere = request.client != "here" or HOSTS[request.host] != "loopback" or not server.on_loopback
-    return server.require_key or elsewhere or (server.keys and not server.open)
+def is_here(request: Request) -> bool:
+    """Only there the token of the machine is worth something, and only there may authentication be left out."""
+    return request.client == "here" and HOSTS[request.host] == "loopback" and request.server.on_loopback
 
 
 def caller(request: Request) -> str:
@@ -227,11 +241,12 @@ def caller(request: Request) -> str:
     shown = request.shown
     if shown.how == "header twice":
         return "refused"
+    right = shown.is_right and (shown.key != "token" or (is_here(request) and not request.server.no_auth))
     if shown.how == "header":
-        return "key" if shown.is_right else "refused"
-    if shown.how == "cookie" and shown.is_right:
+        return "key" if right else "refused"
+    if shown.how == "cookie" and right:
         return "visitor"
-    if not _needs_key(request):
+    if request.server.no_auth and is_here(request):
         return "local"
     return "nobody" if request.route.kind == "open" else "refused"
 

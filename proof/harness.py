@@ -35,7 +35,6 @@ class Promise:
     """Names of faults that must have been met (`Round.met`) for the promise to count as proven."""
     figure: str
     """How the figure reads: a format string over the round's counts, such as `{wrong} lost over {kills} kills`."""
-    needs_postgres: bool = False
 
 
 @dataclass(frozen=True, slots=True)

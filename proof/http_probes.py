@@ -35,11 +35,36 @@ METHODS = (
     "A" * 300,
 )
 PATHS = (
-    "/", "//", "/../../etc/passwd", "/static/../../pyproject.toml", "/static/%2e%2e/%2e%2e/secret", "/v1/users/%00/messages", "/v1/users/%FF/messages",
-    "/v1/users/%/state", "/v1/users/%zz/state", "/v1/users/" + "a" * 5_000 + "/state", "/v1/users/ana/state/%2F..%2F", "/v1/users/ana/state/a%0d%0ab", "*",
-    "http://elsewhere/", "/mcp", "/mcp/..", "/openapi.json?x=%", "/?" + "a=b&" * 3_000, "/v1/users/ana/messages?limit=%00", "/v1/users/\u00e9/state", "/a b", "/\x7f",
-    "/metrics", "/login?next=//evil.example", "/login?next=" + "%0d%0a" * 5, "/users/ana", "/v1/healthz", "/healthz", "/v1/users/ana/messages?cursor=AAAA",
-)  # fmt: skip
+    "/",
+    "//",
+    "/../../etc/passwd",
+    "/static/../../pyproject.toml",
+    "/static/%2e%2e/%2e%2e/secret",
+    "/v1/users/%00/messages",
+    "/v1/users/%FF/messages",
+    "/v1/users/%/state",
+    "/v1/users/%zz/state",
+    "/v1/users/" + "a" * 5_000 + "/state",
+    "/v1/users/ana/state/%2F..%2F",
+    "/v1/users/ana/state/a%0d%0ab",
+    "*",
+    "http://elsewhere/",
+    "/mcp",
+    "/mcp/..",
+    "/openapi.json?x=%",
+    "/?" + "a=b&" * 3_000,
+    "/v1/users/ana/messages?limit=%00",
+    "/v1/users/\u00e9/state",
+    "/a b",
+    "/\x7f",
+    "/metrics",
+    "/login?next=//evil.example",
+    "/login?next=" + "%0d%0a" * 5,
+    "/users/ana",
+    "/v1/healthz",
+    "/healthz",
+    "/v1/users/ana/messages?cursor=AAAA",
+)
 TYPES = (
     "application/json",
     "application/json",
@@ -62,15 +87,28 @@ class Probe:
     mcp_id: object = None
 
 
+REFUSED_INSIDE = (
+    ("PUT", "/v1/users/ana/state/k", b'{"value": "\\ud800"}'),
+    ("PUT", "/v1/users/ana/state/k", b'{"value": 1, "expected": 99}'),
+    ("GET", "/v1/users/ana/state/nothing", None),
+    ("POST", "/v1/users/ana/messages", b'{"role": "user", "content": "\\ud800"}'),
+    ("POST", "/v1/users/ana/memories", b'{"statement": "\\ud800"}'),
+)
+"""Requests that the description allows and the engine refuses, one for each kind of refusal."""
+
+
 def run(round: Round) -> None:
     folder = round.folder / "http"
     folder.mkdir()
     chance = random.Random(f"{round.seed}/{round.promise}/http")
     hostile = Hostile(chance)
-    with serving(folder, "--tools", "all", "--body-max-mb", "2", "--open") as server:
+    with serving(folder, "--tools", "all", "--body-max-mb", "2", "--no-auth") as server:
         whole = _described(server)
         count = round.sized(quick=220, full=10_000)
         with _Line(server) as line:
+            for method, path, body in REFUSED_INSIDE:
+                raw = _request(method, path, server.port, body, "application/json")
+                _judge(round, Probe(raw, True, f"{method} {path}, refused behind the description"), line)
             for number in range(count):
                 probe = _probe(number, hostile, whole, server.port)
                 _judge(round, probe, line)
@@ -252,18 +290,35 @@ def _odd_framing(hostile: Hostile, port: int) -> Probe:
     head = b"POST /v1/users/ana/messages HTTP/1.1\r\n" + host + b"Content-Type: application/json\r\n"
     odd = chance.choice(
         (
-            head + b"Transfer-Encoding: chunked\r\n\r\nzz\r\nnonsense\r\n0\r\n\r\n", head + b"Transfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n",
-            head + b"Transfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n2\r\n{}\r\n0\r\n\r\n", head + b"Content-Length: -5\r\n\r\n{}",
-            head + b"Content-Length: 99999999999999999999\r\n\r\n{}", head + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}", head + b"Content-Length: 2x\r\n\r\n{}",
-            b"GET / HTTP/9.9\r\n" + host + b"\r\n", b"GET / HTTP/1.1\r\n\r\n", b"GET / HTTP/1.1\r\nHost:\r\n\r\n", b"GET /\r\n\r\n", b"\r\n\r\n\r\n", b"\0" * 400,
-            b"GET / HTTP/1.1\r\n" + host + b"X: " + b"a" * 70_000 + b"\r\n\r\n", b"GET / HTTP/1.1\r\n" + host + b"X: y\r\n" * 3_000 + b"\r\n",
-            b"GET / HTTP/1.1\r\n" + host + b"Bad Header\r\n\r\n", b"GET / HTTP/1.1\r\n" + host + b"A: b\r\n c: d\r\n\r\n", b"GET " + b"/a" * 40_000 + b" HTTP/1.1\r\n" + host + b"\r\n",
-            b"GET / HTTP/1.1\r\n" + host + b"Authorization: Bearer \xff\xfe\r\n\r\n", b"GET / HTTP/1.1\r\n" + host + b"Cookie: " + b"a=b; " * 2_000 + b"\r\n\r\n",
-            b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00", b"GET / HTTP/1.1\r\n" + host + b"Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: x\r\n\r\n",
-            head + b"Expect: 100-continue\r\nContent-Length: 2\r\n\r\n{}", head + b"Content-Encoding: gzip\r\nContent-Length: 4\r\n\r\n\x1f\x8b\x08\x00",
-            chance.choice(METHODS).encode() + b" / HTTP/1.1\r\n" + host + b"\r\n", b"GET / HTTP/1.1\r\nHost: " + chance.choice(TEXTS)[:100].encode(errors="replace").replace(b"\n", b"") + b"\r\n\r\n",
+            head + b"Transfer-Encoding: chunked\r\n\r\nzz\r\nnonsense\r\n0\r\n\r\n",
+            head + b"Transfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n",
+            head + b"Transfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+            head + b"Content-Length: -5\r\n\r\n{}",
+            head + b"Content-Length: 99999999999999999999\r\n\r\n{}",
+            head + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
+            head + b"Content-Length: 2x\r\n\r\n{}",
+            b"GET / HTTP/9.9\r\n" + host + b"\r\n",
+            b"GET / HTTP/1.1\r\n\r\n",
+            b"GET / HTTP/1.1\r\nHost:\r\n\r\n",
+            b"GET /\r\n\r\n",
+            b"\r\n\r\n\r\n",
+            b"\0" * 400,
+            b"GET / HTTP/1.1\r\n" + host + b"X: " + b"a" * 70_000 + b"\r\n\r\n",
+            b"GET / HTTP/1.1\r\n" + host + b"X: y\r\n" * 3_000 + b"\r\n",
+            b"GET / HTTP/1.1\r\n" + host + b"Bad Header\r\n\r\n",
+            b"GET / HTTP/1.1\r\n" + host + b"A: b\r\n c: d\r\n\r\n",
+            b"GET " + b"/a" * 40_000 + b" HTTP/1.1\r\n" + host + b"\r\n",
+            b"GET / HTTP/1.1\r\n" + host + b"Authorization: Bearer \xff\xfe\r\n\r\n",
+            b"GET / HTTP/1.1\r\n" + host + b"Cookie: " + b"a=b; " * 2_000 + b"\r\n\r\n",
+            b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+            b"\x16\x03\x01\x02\x00\x01\x00",
+            b"GET / HTTP/1.1\r\n" + host + b"Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: x\r\n\r\n",
+            head + b"Expect: 100-continue\r\nContent-Length: 2\r\n\r\n{}",
+            head + b"Content-Encoding: gzip\r\nContent-Length: 4\r\n\r\n\x1f\x8b\x08\x00",
+            chance.choice(METHODS).encode() + b" / HTTP/1.1\r\n" + host + b"\r\n",
+            b"GET / HTTP/1.1\r\nHost: " + chance.choice(TEXTS)[:100].encode(errors="replace").replace(b"\n", b"") + b"\r\n\r\n",
         )
-    )  # fmt: skip
+    )
     if chance.random() < 0.3:
         odd = hostile.spoilt_bytes(odd[:2_000])
     return Probe(odd, False, "odd framing")

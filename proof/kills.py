@@ -11,7 +11,7 @@ from pathlib import Path
 
 import perdure
 from proof.harness import Round
-from proof.operations import Operation, SteppedClock, drained, opened, place_in, state_of
+from proof.operations import Operation, SteppedClock, drained, opened, place_in
 from proof.strikes import KILLED, Ahead, Arena, Struck
 from proof.syscalls import Act, Plan
 from proof.wholeness import check_heals, check_whole
@@ -78,13 +78,13 @@ def judge(round: Round, chosen: Target, struck: Struck, when: str) -> None:
     """What the dead left: whole; every step that returned is there; the one in flight is, or is not; the rest can be done."""
     operation, states = chosen.operation, chosen.states
     clock = SteppedClock()
-    if not operation.exact:
+    if operation.waits:
         clock.move(hours=LEASE_OVER_H)
     with round.guarded("does not open or go on"), opened(struck.folder, clock=clock) as engine:
         check_whole(round, engine, when=when)
         done = struck.acked
         if operation.exact:
-            found = place_in(states[: struck.acked + 2], state_of(engine, struck.folder), at_least=struck.acked)
+            found = place_in(states[: struck.acked + 2], operation.state(engine, struck.folder), at_least=struck.acked)
             if found is None and not operation.parts:
                 round.wrong(
                     "torn or lost", f"{when}: {struck.acked} steps returned, and the store is in no state between steps"
@@ -104,7 +104,7 @@ def judge(round: Round, chosen: Target, struck: Struck, when: str) -> None:
         if operation.jobs_after:
             drained(engine)
         if operation.exact:
-            after = state_of(engine, struck.folder)
+            after = operation.state(engine, struck.folder)
             # The same rows as those of the undisturbed run, which was verified; so the pages are all that is left to look at.
             round.check(after == states[-1], "not completed by repeating", f"{when}: repeated, it left another state")
             for finding in engine._store.check():

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import perdure
-from perdure.contexts import ContextManager, HistoryEntry
-from perdure.domain.digests import SESSION_FIELDS, SPINE_SECTIONS, Summary, SummaryRequest
-from perdure.domain.knowledge import Evidence, Extraction, ExtractionRequest, Proposal, TodoProposal
-from perdure.domain.messages import ToolCall
+from perdure.documents import ContextManager, HistoryEntry
+from perdure.domain.conversation.digests import SESSION_FIELDS, SPINE_SECTIONS, Summary, SummaryRequest
+from perdure.domain.conversation.messages import ToolCall
+from perdure.domain.knowledge.proposals import Evidence, Extraction, ExtractionRequest, Proposal, TodoProposal
 from perdure.domain.scope import ToolCallId
 from perdure.testing import StoppedClock
 
@@ -79,7 +79,7 @@ def keep(engine: perdure.Engine, life: Life) -> None:
     life.memory = kept.statement.memory if kept.statement else ""
     mine.remember(life.say("Lent a book to", "statement"), "PEOPLE", entities=about)
     mine.todos.add(life.say("Write to", "todo"))
-    mine.tasks.start(life.say("Find a present for", "task"))
+    mine.todos.tasks.start(life.say("Find a present for", "task"))
     mine.lessons.add(life.say("Ask before you call", "lesson"), "user")
     mine.lessons.add(life.say("Never wake", "ourlesson"), "agent")
     mine.state.save("notes", {"friend": life.say("it is", "state"), "n": 1})

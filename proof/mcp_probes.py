@@ -18,14 +18,34 @@ from proof.shaped import plausible
 ANSWER_S = 120.0
 FIRST_ID = 10**6
 HELLO = {
-    "jsonrpc": "2.0", "id": "hello", "method": "initialize",
+    "jsonrpc": "2.0",
+    "id": "hello",
+    "method": "initialize",
     "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "probe", "version": "1"}},
-}  # fmt: skip
+}
 GARBAGE = (
-    b"", b"\0\0\0", b"nonsense", b"{", b"[]", b"[{}]", b"null", b"42", b'"text"', b'{"jsonrpc":"2.0"}', b"\xff\xfe\xfd", b"[" * 50_000, b'{"a":' * 20_000,
-    b'{"jsonrpc":"2.0","method":"notifications/nothing"}', b'{"jsonrpc":"2.0","id":{},"method":"ping"}', b'{"jsonrpc":"1.0","method":"ping"}', b"\r", b" " * 5_000,
-    b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":[]}}', b'{"jsonrpc":"2.0","id":5,"result":{}}', b'{"jsonrpc":"2.0","id":null,"error":1}',
-)  # fmt: skip
+    b"",
+    b"\0\0\0",
+    b"nonsense",
+    b"{",
+    b"[]",
+    b"[{}]",
+    b"null",
+    b"42",
+    b'"text"',
+    b'{"jsonrpc":"2.0"}',
+    b"\xff\xfe\xfd",
+    b"[" * 50_000,
+    b'{"a":' * 20_000,
+    b'{"jsonrpc":"2.0","method":"notifications/nothing"}',
+    b'{"jsonrpc":"2.0","id":{},"method":"ping"}',
+    b'{"jsonrpc":"1.0","method":"ping"}',
+    b"\r",
+    b" " * 5_000,
+    b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":[]}}',
+    b'{"jsonrpc":"2.0","id":5,"result":{}}',
+    b'{"jsonrpc":"2.0","id":null,"error":1}',
+)
 
 
 class Listener:

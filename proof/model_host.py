@@ -19,7 +19,7 @@ from http.server import BaseHTTPRequestHandler
 from types import TracebackType
 from typing import Any
 
-from perdure.testing.model_server import Act, Asked, Exchange, fitting
+from perdure.testing.model_server import Act, ModelExchange, ModelQuestion, fitting
 
 RESET = struct.pack("ii", 1, 0)
 BODY_BYTES_MAX = 64 * 1024 * 1024
@@ -48,7 +48,7 @@ class ModelHost:
     """Listens on one port of the loopback interface until it is closed, though not always."""
 
     def __init__(self, able: Act) -> None:
-        self.asked: list[Asked] = []
+        self.asked: list[ModelQuestion] = []
         self.connections = 0
         self.met: Counter[str] = Counter()
         """How often each fault was really met, by name."""
@@ -106,7 +106,7 @@ class ModelHost:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
-    def act(self, exchange: Exchange) -> None:
+    def act(self, exchange: ModelExchange) -> None:
         """Play what is set for the moment."""
         fault = self._fault
         with self._lock:
@@ -175,9 +175,9 @@ def _handler(host: ModelHost, mended: threading.Event) -> type[BaseHTTPRequestHa
         def do_POST(self) -> None:
             size = min(int(self.headers.get("content-length", 0)), BODY_BYTES_MAX)
             headers = {name.lower(): value for name, value in self.headers.items()}
-            asked = Asked(self.path, headers, json.loads(self.rfile.read(size)))
+            asked = ModelQuestion(self.path, headers, json.loads(self.rfile.read(size)))
             # Whoever waits in an act is woken when the fault ends, not only when the server does.
-            host.act(Exchange(asked, mended, self))
+            host.act(ModelExchange(asked, mended, self))
 
         def log_message(self, format: str, *args: Any) -> None:
             """Nothing: what was asked is in `asked`."""
@@ -194,7 +194,7 @@ def reset(connection: socket.socket) -> None:
 # -- a model that can do its work
 
 
-def able(exchange: Exchange) -> None:
+def able(exchange: ModelExchange) -> None:
     """Answer as a model that understands one kind of sentence, `I live in TOWN.`, and does everything else as asked."""
     if exchange.asked.wants_vectors:
         exchange.send(exchange.vectors())
@@ -221,9 +221,17 @@ def proposals(prompt: str) -> list[dict[str, Any]]:
         if said is not None and said[1] in TOWNS:
             found.append(
                 {
-                    "n": one["n"], "quote": said[0], "type": "PROFILE", "fact_type": "fact", "content": f"Lives in {said[1]}",
-                    "entities": [{"type": "place", "label": said[1]}], "attribute": "lives_in", "value": said[1],
-                    "ended": False, "corrects": False, "confidence": 0.9,
+                    "n": one["n"],
+                    "quote": said[0],
+                    "type": "PROFILE",
+                    "fact_type": "fact",
+                    "content": f"Lives in {said[1]}",
+                    "entities": [{"type": "place", "label": said[1]}],
+                    "attribute": "lives_in",
+                    "value": said[1],
+                    "ended": False,
+                    "corrects": False,
+                    "confidence": 0.9,
                 }
-            )  # fmt: skip
+            )
     return found

@@ -9,8 +9,11 @@ from functools import cache
 from pathlib import Path
 
 SHIM = Path(__file__).parent / "shim" / "shim.c"
-COMPILED = ("P2", "P5", "P14")
-"""Promises whose faults are met in a small C library under the process. P4 repeats those faults in its full round."""
+COMPILED = ("P2", "P3", "P5", "P14")
+"""Promises whose faults are met, or whose files are watched, in a small C library under the process. P4 repeats those faults in its full round."""
+
+CLUSTERED = "P20"
+"""The promise about several servers, which agree by means of etcd."""
 
 
 def linux() -> str:
@@ -37,6 +40,20 @@ def _no_compiler() -> str:
         return ""
     said = next((one for one in ended.stderr.splitlines() if "error" in one), "it does not say why")
     return f"{line}{found} cannot build {SHIM.name} ({said.strip()[:200]}); install libc6-dev if a header is missing"
+
+
+def etcd(promise: str) -> str:
+    """Whether that promise can be tried here as far as etcd is concerned, which is fetched if need be."""
+    if promise != CLUSTERED:
+        return ""
+    sys.path.append(str(Path(__file__).parents[1] / "tools"))
+    import etcd_server
+
+    try:
+        etcd_server.find()
+    except etcd_server.NotToBeHad as error:
+        return f"{CLUSTERED} needs etcd: {error}"
+    return ""
 
 
 def patch() -> str:

@@ -87,7 +87,7 @@ class _Messages:
         if text.startswith(b"BEGIN"):
             self.writing, self.sent = b"READ ONLY" not in text, b""
         self.sent += message
-        if self.writing and text == b"COMMIT":
+        if self.writing and text.endswith(b"COMMIT"):
             self.writing = False
             return "commit"
         return "mark" if self.writing and message[:1] == b"S" else ""
@@ -190,6 +190,7 @@ class Proxy:
             except OSError:
                 client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
                 client.close()
+                server.close()
                 continue
             link = _Link(self, client, server)
             with self._lock:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import tempfile
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
-from tests.old_stores import Rows, build, columns_of, rows_of
-
 import perdure
-from perdure.adapters.sqlfiles import migrations
+from perdure.adapters.sql.files import migrations
 from perdure.adapters.sqlite.store import PACKAGE
 from proof.operations import STORE, WINDOW, a_run, fill, opened
 from proof.servers import pg  # noqa: F401 - puts the folder of `tests` on the path
+from tests.old_stores import Rows, build, columns_of, rows_of
 
 NEWEST = len(migrations(PACKAGE))
 OLD_VERSIONS = tuple(range(1, NEWEST))
@@ -35,16 +35,20 @@ def _fill_early(engine: perdure.Engine) -> None:
 
 def rows_at(version: int) -> Rows:
     """What a store of that version would hold; the only jobs that all versions know are those that count messages."""
-    with tempfile.TemporaryDirectory(prefix="proof-old-") as name:
-        folder = Path(name)
-        with opened(folder) as engine:
-            if version < KNOWLEDGE_SINCE:
-                _fill_early(engine)
-            else:
-                fill(engine, folder)
-            found = rows_of(engine, version)
+    found = _rows(early=version < KNOWLEDGE_SINCE)[version]
     kind = columns_of(version)["jobs"].index("kind")
     return {**found, "jobs": [row for row in found["jobs"] if row[kind] == "tally"]}
+
+
+@cache
+def _rows(*, early: bool) -> dict[int, Rows]:
+    """What a store of today holds, in the columns of each old version."""
+    with tempfile.TemporaryDirectory(prefix="proof-old-") as name, opened(Path(name)) as engine:
+        if early:
+            _fill_early(engine)
+        else:
+            fill(engine, Path(name))
+        return {version: rows_of(engine, version) for version in OLD_VERSIONS if early == (version < KNOWLEDGE_SINCE)}
 
 
 def build_sqlite(folder: Path, version: int) -> None:

@@ -20,7 +20,13 @@ from pathlib import Path
 
 import perdure
 from perdure.domain.reports import Finding
-from perdure.ports.rows import TABLES
+from perdure.domain.scope import SYSTEM
+from perdure.domain.times.instants import from_us
+from perdure.engine.conversation.jobs import BACKOFF_MOST_S
+from perdure.ports.tables.jobs import JOBS
+from perdure.ports.tables.rows import TABLES
+from perdure.ports.tables.table import AnyRow
+from perdure.services.jobs.erasure import ERASE, REST
 from perdure.testing import StoppedClock
 
 START = datetime(2026, 1, 5, 10, 0, tzinfo=UTC)
@@ -35,6 +41,19 @@ MADE_ID = re.compile("00000000-0000-7000-8000-[0-9a-f]{12}")
 DIGEST = re.compile("[0-9a-f]{64}")
 ERASURES = "perdure:erasures"
 """Counts how often `forget` was called, so it is no part of what a call leaves."""
+ERASURE = (SYSTEM.space, SYSTEM.user, ERASE, REST)
+"""The store's own job, for bytes that `forget` could not overwrite at once. Where it is done, it is as if it had never been."""
+MADE_BY_JOBS = {
+    "jobs": ("kind", "key"),
+    "tallies": ("agent", "channel", "session_number", "up_to_seq"),
+    "digests": ("agent", "channel", "session_number", "kind"),
+    "index_entries": ("kind", "ref"),
+}
+"""Tables, and the columns by which the same work is known again."""
+WAIT = timedelta(hours=2)
+"""What failed is tried again after a while, and what was held by a worker in trouble after its lease: both are over by then."""
+SLOT_MAX = timedelta(days=1)
+"""How far off the next run of a job may be that has not failed."""
 WINDOW = (START - timedelta(days=30), START)
 
 Act = Callable[[perdure.Engine, Path], object]
@@ -66,7 +85,8 @@ class Operation:
     name: str
     steps: tuple[Step, ...]
     scene: str = "filled"
-    """What is there before: `filled`, `empty` (no store at all), or `v1` and so on, a store of that schema version."""
+    """What is there before: `filled`, `waiting` (jobs wait, too), `empty` (no store at all), or `v1` and so on, a store of
+    that schema version."""
     opening: bool = False
     """Opening the store is part of what is tried."""
     parts: bool = False
@@ -75,6 +95,22 @@ class Operation:
     """Part of it is left to jobs: the state after the last step is the one when they are done."""
     exact: bool = True
     """States can be compared row by row. Jobs note who ran them and when, so of those only the outcome can be."""
+    by_job: bool = False
+    """A job does it, and nothing but jobs may change: all other rows are compared. What a dead worker held, waits."""
+
+    @property
+    def jobs_alone(self) -> bool:
+        """Whether it does nothing but run jobs: what those leave does not depend on when they run."""
+        return self.scene == "waiting"
+
+    @property
+    def waits(self) -> bool:
+        """Whether it can only be repeated when the lease of a worker that died over it has ended."""
+        return self.by_job or not self.exact
+
+    def state(self, engine: perdure.Engine, folder: Path) -> str:
+        """The state that it left."""
+        return state_of(engine, folder, aside=("jobs",) if self.by_job else ())
 
 
 def settings(folder: Path) -> perdure.Settings:
@@ -87,29 +123,33 @@ def opened(folder: Path, *, clock: SteppedClock | None = None, background: bool 
         yield engine
 
 
-def state_of(engine: perdure.Engine, folder: Path) -> str:
+def state_of(engine: perdure.Engine, folder: Path, *, aside: Sequence[str] = ()) -> str:
     """A digest of every row and of every file beside the store. Equal states are equal in all a user can ask for.
 
-    Of ids, only their order counts: work that had to be run twice has used some up.
+    Of ids, only their order counts: work that had to be run twice has used some up. Tables can be left aside.
     """
-    text = "\n".join(telling(engine, folder))
+    text = "\n".join(telling(engine, folder, aside))
     ranks = {name: f"id {rank}" for rank, name in enumerate(sorted(set(MADE_ID.findall(text))))}
     return hashlib.sha256(MADE_ID.sub(lambda found: ranks[found[0]], text).encode()).hexdigest()
 
 
-def telling(engine: perdure.Engine, folder: Path) -> Iterator[str]:
+def telling(engine: perdure.Engine, folder: Path, aside: Sequence[str] = ()) -> Iterator[str]:
     """The lines that the digest is of: for whoever wants to know where two states differ."""
     with engine._store.snapshot() as snapshot:
         yield f"schema {snapshot.schema_version}"
-        for table in TABLES:
+        for table in (name for name in TABLES if name not in aside):
             for row in snapshot.rows(table):
-                if ERASURES in row:
+                if ERASURES in row or (table == "jobs" and _is_done_erasure(row)):
                     continue
                 shown = json.dumps(row, default=str, ensure_ascii=False)
                 yield f"{table} {INCARNATION.sub('X', shown) if table == 'index_heads' else shown}"
     for path in sorted(folder.rglob("*")):
         if path.is_file() and not path.name.startswith((STORE, ".")) and path.suffix != ".lock":
             yield f"{path.relative_to(folder)} {_content(path)}"
+
+
+def _is_done_erasure(row: AnyRow) -> bool:
+    return JOBS.key_of(row) == ERASURE and JOBS.named(row).state == "done"
 
 
 def _content(path: Path) -> str:
@@ -149,6 +189,17 @@ def fill(engine: perdure.Engine, folder: Path) -> None:
         engine.memory("ana").remember(said, entities=["person:Jane Roe"], fact_type=kind)  # type: ignore[arg-type]
     engine.backup(folder / OLD_BACKUP)
     engine.memory("ana").export(folder / OLD_EXPORT)
+
+
+def leave_work(engine: perdure.Engine) -> None:
+    """Much was said that no job has looked at yet: to be counted, indexed, learned from, summed up and written out."""
+    for user in ("ana", "bob"):
+        memory = engine.memory(user)
+        for number in range(40):
+            memory.append("user", f"{number}: I met Jane Roe of Oslo, and I like sailing on day {number}.", id=f"w{number}")
+            memory.append("assistant", f"Good to know, number {number}.", id=f"v{number}")
+        memory.conversation.close()
+        memory.append("user", "Good morning.", id="g1")
 
 
 def a_run(number: int) -> dict[str, object]:
@@ -205,21 +256,22 @@ OPERATIONS = (
         ),
     ),
     Operation("compact", (_ana(lambda ana: ana.conversation.compact(force=True)),)),
-    Operation("curate", (_ana(lambda ana: ana.curate()),)),
+    Operation("curate", (_ana(lambda ana: ana.memories.curate()),)),
     Operation("forget messages", (_ana(lambda ana: ana.forget(messages=("q1", "a2"))),), parts=True, jobs_after=True),
     Operation("forget entity", (_ana(lambda ana: ana.forget(entity="person:John Doe")),), parts=True, jobs_after=True),
-    Operation("forget user", (_ana(lambda ana: ana.forget(user=True)),), parts=True),
+    Operation("forget user", (_ana(lambda ana: ana.forget(user=True)),), parts=True, jobs_after=True),
     Operation("backup", (_CHANGED, Step(_NEW[0]), Step(_REPLACED[0]))),
     Operation("export", (_CHANGED, Step(_NEW[1]), Step(_REPLACED[1]))),
     Operation("restore", (_CHANGED, Step(lambda engine, folder: restore_over(engine, folder / OLD_BACKUP)))),
     Operation("import", (_CHANGED, Step(lambda engine, folder: import_over(engine, folder)))),
     Operation("work", (_CHANGED, Step(lambda engine, _: drained(engine))), parts=True, exact=False),
-    Operation("purge", (Step(lambda engine, _: engine.purge()),)),
+    Operation("work on much", (Step(lambda engine, _: drained(engine)),), scene="waiting", parts=True, exact=False),
+    Operation("purge", (Step(lambda engine, _: purged(engine)),), by_job=True),
 )
 
 
 def restore_over(engine: perdure.Engine, path: Path) -> None:
-    from perdure.services.backup import restore
+    from perdure.services.store.backup import restore
 
     restore(engine._store, path, replace=True)
 
@@ -233,6 +285,44 @@ def drained(engine: perdure.Engine) -> None:
     report = engine.process(60)
     if report.failed or report.parked:
         raise perdure.Unavailable(f"{report.failed} jobs failed, {report.parked} were parked")
+
+
+def made_by_jobs(engine: perdure.Engine) -> list[str]:
+    """What jobs are there for, told so that neither when they ran nor how often counts; and the jobs themselves, by their names."""
+    told = []
+    with engine._store.snapshot() as snapshot:
+        for table, columns in MADE_BY_JOBS.items():
+            places = [TABLES[table].columns.index(column) for column in ("user_id", *columns)]
+            told += [f"{table} {' '.join(str(row[place]) for place in places)}" for row in snapshot.rows(table)]
+    for user in ("ana", "bob"):
+        memory = engine.memory(user)
+        told += [f"memory {user} {one.content}" for one in memory.memories.list(limit=1_000)]
+        for session in memory.conversation.transcripts.list():
+            said = " | ".join(one.content for one in memory.conversation.transcripts.read(session.session))
+            told.append(f"transcript {user} {said}")
+    return sorted(MADE_ID.sub("an id", one) for one in told)
+
+
+def stuck_jobs(engine: perdure.Engine, now: datetime) -> Iterator[str]:
+    """All that was due has been run: jobs that are left all the same, or of which nothing will come.
+
+    One that waits for its slot, or for another try, is neither: it says when it comes.
+    """
+    with engine._store.snapshot() as snapshot:
+        for row in snapshot.rows("jobs"):
+            job = JOBS.named(row)
+            if job.state == "done":
+                continue
+            comes = None if job.due_at_us is None else from_us(job.due_at_us)
+            latest = now + (timedelta(seconds=BACKOFF_MOST_S) if job.attempts else SLOT_MAX)
+            if job.state != "ready" or comes is None or not now < comes <= latest:
+                yield f"{job.kind} of {job.user_id} is {job.state}, due {comes} at {now}, after {job.attempts} tries: {job.last_error}"
+
+
+def purged(engine: perdure.Engine) -> None:
+    """Everything that was removed is off the disk."""
+    if left := engine.purge().bytes_remain:
+        raise perdure.Unavailable(f"a purge left bytes on the disk: {left}")
 
 
 def migration(version: int) -> Operation:
@@ -250,13 +340,13 @@ def states_of(operation: Operation, folder: Path) -> tuple[list[str], tuple[Find
     """The states before, between and after its steps, when nothing disturbs it, and what is unsound at the end."""
     clock = SteppedClock()
     with opened(folder, clock=clock) as engine:
-        states = [state_of(engine, folder)]
+        states = [operation.state(engine, folder)]
         for number, step in enumerate(operation.steps):
             clock.begin(number)
             step.act(engine, folder)
             if operation.jobs_after and number == len(operation.steps) - 1:
                 drained(engine)
-            states.append(state_of(engine, folder))
+            states.append(operation.state(engine, folder))
         return states, engine.verify().findings
 
 

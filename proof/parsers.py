@@ -15,35 +15,33 @@ from pathlib import Path
 from typing import Any
 
 import perdure
-from perdure import parts, settings
-from perdure.adapters.tokens import token_counter
+from perdure import settings
+from perdure.adapters.models.tokens import token_counter
 from perdure.adapters.wire import check_address
-from perdure.domain import context_json, entities, names
-from perdure.domain.knowledge import EntityName, ExtractionRequest
-from perdure.domain.recall import parse_blend
-from perdure.domain.text import has_more_parts
-from perdure.engine import (
-    answers,
-    appends,
-    auditing,
-    extract_replies,
-    foreign,
-    lessons,
-    lexicon,
-    replies,
-    sentences,
-    timewords,
-    transcripts,
-    vault,
-)
-from perdure.engine.asking import understand
-from perdure.engine.instants import instant_us, zone_named
-from perdure.engine.scheduling import is_repeat, next_slot
-from perdure.engine.schemas import EXTRACTION
-from perdure.engine.timeranges import extract_time_range
+from perdure.compose.store import target
+from perdure.documents import json_form
+from perdure.domain.context.recall import parse_blend
+from perdure.domain.conversation import addresses
+from perdure.domain.knowledge import keys as entities
+from perdure.domain.knowledge.proposals import EntityName, ExtractionRequest
+from perdure.domain.text.rules import has_more_parts
+from perdure.domain.times.instants import instant_us, zone_named
+from perdure.engine.conversation import transcript as transcripts
+from perdure.engine.conversation.jobs import is_repeat, next_slot
+from perdure.engine.knowledge import audit as auditing
+from perdure.engine.lessons import book
+from perdure.engine.models import answers, appends, replies
+from perdure.engine.models import replies as extract_replies
+from perdure.engine.models.answers import EXTRACTION
+from perdure.engine.portability import foreign, vault
+from perdure.engine.search import lexicon
+from perdure.engine.search.question import understand
+from perdure.engine.text import sentences
+from perdure.engine.times import mentions
+from perdure.engine.times.question import extract_time_range
 from perdure.interfaces.mcp import wire
 from perdure.interfaces.serving.options import host_of
-from perdure.services.vault_folder import read_note
+from perdure.services.portability.vault_folder import read_note
 from proof.hostile import Hostile
 from proof.surface import DOCUMENT, NOW
 
@@ -65,18 +63,39 @@ class Parser:
 
 
 TIMES = (
-    "what did I do last tuesday evening", "between 3 May and 2024-06-01", "in the summer of 2019", "two weeks ago", "next friday at 5pm", "letzten Montag",
-    "hace dos semanas", "every day since Easter 2020", "at 09:30 on 31/12/1999", "from 2020 to 2022", "the day before yesterday", "Q3 2023",
-)  # fmt: skip
+    "what did I do last tuesday evening",
+    "between 3 May and 2024-06-01",
+    "in the summer of 2019",
+    "two weeks ago",
+    "next friday at 5pm",
+    "letzten Montag",
+    "hace dos semanas",
+    "every day since Easter 2020",
+    "at 09:30 on 31/12/1999",
+    "from 2020 to 2022",
+    "the day before yesterday",
+    "Q3 2023",
+)
 FOLD = json.dumps({"summary": "They talked.", "lessons": ["Ask first."], "decisions": ["Go"], "open": ["When?"]})
 EXTRACTED = json.dumps(
     {
         "proposals": [
-            {"n": 1, "type": "PROFILE", "fact_type": "fact", "content": "Lives in Seattle", "quote": "I moved to Seattle", "entities": [{"type": "place", "label": "Seattle"}], "attribute": "home", "value": "Seattle", "confidence": 0.9, "importance": 2}
+            {
+                "n": 1,
+                "type": "PROFILE",
+                "fact_type": "fact",
+                "content": "Lives in Seattle",
+                "quote": "I moved to Seattle",
+                "entities": [{"type": "place", "label": "Seattle"}],
+                "attribute": "home",
+                "value": "Seattle",
+                "confidence": 0.9,
+                "importance": 2,
+            }
         ],
         "todos": [{"n": 1, "kind": "commitment", "content": "call John", "quote": "call John", "due": "tomorrow"}],
     }
-)  # fmt: skip
+)
 MEM0 = json.dumps(
     {
         "results": [
@@ -124,7 +143,7 @@ def _models(memory: perdure.Memory) -> list[Parser]:
 def _words() -> list[Parser]:
     return [
         Parser("extract_time_range", lambda text: extract_time_range(text, NOW, "Europe/Berlin"), TIMES, 8),
-        Parser("find_times", lambda text: timewords.find_times(text[:8_000], NOW, "UTC"), TIMES, 5, trusted=True),
+        Parser("find_times", lambda text: mentions.find_times(text[:8_000], NOW, "UTC"), TIMES, 5, trusted=True),
         Parser("understand", lambda text: understand(text, NOW, "UTC"), TIMES, 5, trusted=True),
         Parser("sentences", sentences.sentences, (*TIMES, "One. Two! Three? e.g. four… 3.5 kg."), 5, trusted=True),
         Parser("lexemes", lambda text: lexicon.lexemes(text[:100_000]), TIMES, 5, trusted=True),
@@ -142,10 +161,10 @@ def _words() -> list[Parser]:
             5,
         ),
         *(
-            Parser(f"names.parse {one}", partial(names.parse, spelling=one), (sample,), 4, takes_anything=True)
-            for one, sample in names.EXAMPLES.items()
+            Parser(f"names.parse {one}", partial(addresses.parse, spelling=one), (sample,), 4, takes_anything=True)
+            for one, sample in addresses.EXAMPLES.items()
         ),
-        Parser("names.split_channel", names.split_channel, ("discord:42",)),
+        Parser("names.split_channel", addresses.split_channel, ("discord:42",)),
         Parser(
             "entities.parse_ref", entities.parse_ref, ("person:John Doe", "place:Zürich", "org:Acme & Co"), takes_anything=True
         ),
@@ -160,7 +179,7 @@ def _words() -> list[Parser]:
 
 
 def _files(folder: Path, memory: perdure.Memory) -> list[Parser]:
-    held = next(iter(memory.transcripts.list(limit=1)), None)
+    held = next(iter(memory.conversation.transcripts.list(limit=1)), None)
     transcript = Path(held.path).read_bytes() if held is not None else b"# Session\n"
     exported = io.BytesIO()
     memory.export(exported)
@@ -178,22 +197,34 @@ def _files(folder: Path, memory: perdure.Memory) -> list[Parser]:
         return token_counter(str(vocabulary)).count("hello world")
 
     return [
-        Parser("read_document", context_json.read_document, (DOCUMENT, DOCUMENT.decode()), 10, takes_anything=True),
-        Parser("check_session_id", context_json.check_session_id, ("ana:coach:s1",), takes_anything=True),
-        Parser("transcripts.read_messages", lambda raw: (transcripts.survey(raw), transcripts.read_head(raw[:1000]), transcripts.read_messages(raw)), (transcript,), own=True),
-        Parser("lessons.lessons_of", lessons.lessons_of, (BOOK,), 5, trusted=True),
-        Parser("lessons.with_lessons", lambda text: lessons.with_lessons(text, ["Be kind."]), (BOOK,), 5, trusted=True),
+        Parser("read_document", json_form.read_document, (DOCUMENT, DOCUMENT.decode()), 10, takes_anything=True),
+        Parser("check_session_id", json_form.check_session_id, ("ana:coach:s1",), takes_anything=True),
+        Parser(
+            "transcripts.read_messages",
+            lambda raw: (transcripts.survey(raw), transcripts.read_head(raw[:1000]), transcripts.read_messages(raw)),
+            (transcript,),
+            own=True,
+        ),
+        Parser("lessons.lessons_of", book.lessons_of, (BOOK,), 5, trusted=True),
+        Parser("lessons.with_lessons", lambda text: book.with_lessons(text, ["Be kind."]), (BOOK,), 5, trusted=True),
         Parser("foreign_items", lambda text: foreign.foreign_items(text, NOW), (MEM0, MCP_GRAPH), takes_anything=True),
         Parser("auditing.read_export", auditing.read_export, (MEM0, MCP_GRAPH), takes_anything=True),
         Parser("vault.bullets", lambda text: [*vault.bullets(text)], (NOTE,), 5),
         Parser("read_note", with_note, (NOTE.encode(),), 2),
-        Parser("import_ jsonl", lambda raw: memory.import_(io.BytesIO(raw), dry_run=True, replace=True), (whole, gzip.compress(whole)), 1),
+        Parser(
+            "import_ jsonl",
+            lambda raw: memory.import_(io.BytesIO(raw), dry_run=True, replace=True),
+            (whole, gzip.compress(whole)),
+            1,
+        ),
         Parser("import_ sealed", lambda raw: memory.import_(sealed(raw), "jsonl", dry_run=True, replace=True), (whole,), 1),
-        Parser("import_ foreign", lambda raw: memory.import_(io.BytesIO(raw), dry_run=True), (MEM0.encode(), MCP_GRAPH.encode()), 2),
-        Parser("audit", memory.audit, (MEM0, MCP_GRAPH), 2, takes_anything=True),
+        Parser(
+            "import_ foreign", lambda raw: memory.import_(io.BytesIO(raw), dry_run=True), (MEM0.encode(), MCP_GRAPH.encode()), 2
+        ),
+        Parser("audit", memory.memories.audit, (MEM0, MCP_GRAPH), 2, takes_anything=True),
         Parser("tiktoken file", counted, (VOCABULARY,), 1),
         Parser("mcp.examine", wire.examine, (RPC,)),
-    ]  # fmt: skip
+    ]
 
 
 def _addresses(folder: Path) -> list[Parser]:
@@ -209,13 +240,17 @@ def _addresses(folder: Path) -> list[Parser]:
         return settings.load({f"PERDURE_{keys[sum(map(ord, text[:50])) % len(keys)].upper()}": text})
 
     return [
-        Parser("store URL", parts.target, ("sqlite:///a.db", "postgresql://u:p@h:5432/d?x=y", "memory:", "sqlite:////tmp/a%20b.db")),
+        Parser("store URL", target, ("sqlite:///a.db", "postgresql://u:p@h:5432/d?x=y", "memory:", "sqlite:////tmp/a%20b.db")),
         Parser("settings file", from_file, (TOML.encode(),), 3),
         Parser("settings variable", from_environment, ("full", "3", "2.5", "Europe/Berlin", "companion"), 3),
-        Parser("check_address", lambda text: check_address("the model", text, "m", "k"), ("http://localhost:8080/v1", "https://api.example.org")),
+        Parser(
+            "check_address",
+            lambda text: check_address("the model", text, "m", "k"),
+            ("http://localhost:8080/v1", "https://api.example.org"),
+        ),
         Parser("tokenizer", token_counter, ("cl100k", "a.tiktoken"), 3),
         Parser("host_of", lambda raw: host_of(raw), (b"localhost:8765", b"[::1]:80", b"memory.example.org.")),
-    ]  # fmt: skip
+    ]
 
 
 def sealed(raw: bytes) -> io.BytesIO:

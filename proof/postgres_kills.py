@@ -17,17 +17,17 @@ from typing import Any, Literal
 
 import psycopg
 from psycopg import sql
-from tests.old_stores import Rows
 
 import perdure
-from perdure.adapters.postgres import migrating
+from perdure.adapters.postgres import schema as migrating
 from perdure.adapters.postgres.store import PACKAGE
-from perdure.adapters.sqlfiles import migrations
+from perdure.adapters.sql.files import migrations
 from proof.harness import Round
 from proof.old_scenes import NEWEST, OLD_VERSIONS, build_postgres, rows_at
 from proof.operations import SteppedClock, state_of
 from proof.servers import pg
 from proof.wholeness import check_heals, check_whole
+from tests.old_stores import Rows
 
 GONE_S = 10.0
 TRIGGER = """

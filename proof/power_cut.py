@@ -11,9 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
+from typing import Literal
 
 from proof.recorded_disk import ROOT_FOLDER, Ack, Event, Name, Sync, Truncate, Write
 
+Lot = Literal["nothing", "all", "beginning", "some"]
+"""What is left of the writes to a file that were not synced: `some` are any sectors in any order."""
 SECTOR = 512
 SHM_BYTES = 32_768
 
@@ -45,7 +48,8 @@ class _Folder:
 class Cut:
     """How a cut went: what was at stake, and what became of it."""
 
-    harsh: bool = False
+    lot: Lot | None = None
+    """The same for every file, or each draws its own."""
     pending: int = 0
     """Writes and truncations that were not synced."""
     lost: int = 0
@@ -81,9 +85,9 @@ class Disk:
         """Every file as it would be read now, by its path."""
         return self._collect(ROOT_FOLDER, "", None, Cut())
 
-    def cut(self, chance: random.Random, *, harsh: bool = False) -> tuple[dict[str, bytes], Cut]:
-        """The power goes now: what is there afterwards. A harsh cut leaves nothing at all of what was not synced."""
-        cut = Cut(harsh)
+    def cut(self, chance: random.Random, lot: Lot | None = None) -> tuple[dict[str, bytes], Cut]:
+        """The power goes now: what is there afterwards. Where nothing is left, names that were not synced are gone, too."""
+        cut = Cut(lot)
         return self._collect(ROOT_FOLDER, "", chance, cut), cut
 
     def _collect(self, folder: int, path: str, chance: random.Random | None, cut: Cut) -> dict[str, bytes]:
@@ -91,7 +95,7 @@ class Disk:
         held = self._folders[folder]
         for name in {**held.names, **held.since}:
             states = [held.names.get(name), *held.since.get(name, ())]
-            number = states[-1] if chance is None else states[0] if cut.harsh else _one_of(states, chance)
+            number = states[-1] if chance is None else states[0] if cut.lot == "nothing" else _one_of(states, chance)
             cut.names_lost += number != states[-1]
             if number is None:
                 continue
@@ -126,11 +130,11 @@ def _whole(file: _File) -> bytearray:
 
 
 def _survivor(file: _File, chance: random.Random, cut: Cut) -> bytearray:
-    """The file after the cut. Each file draws its own lot: nothing, all, a beginning, or any sectors in any order."""
+    """The file after the cut."""
     cut.pending += len(file.pending)
     if not file.pending:
         return file.content
-    lot = "nothing" if cut.harsh else chance.choice(("nothing", "all", "beginning", "some", "some"))
+    lot = cut.lot or chance.choice(("nothing", "all", "beginning", "some", "some"))
     content = bytearray(file.content)
     if lot == "all":
         return _whole(file)

@@ -65,7 +65,7 @@ def serving(folder: Path, *options: str) -> Iterator[Served]:
 @contextmanager
 def speaking_mcp(folder: Path, *options: str) -> Iterator[Served]:
     """`perdure mcp` on two pipes, until the block ends."""
-    import perdure.interfaces.mcp.serving  # noqa: F401 - as above
+    import perdure.interfaces.mcp.server  # noqa: F401 - as above
 
     url = f"sqlite:///{folder / 'spoken.db'}"
     with _forked(folder, ["perdure", "mcp", "--user", "ana", "--url", url, *options]) as made:

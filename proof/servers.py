@@ -1,28 +1,42 @@
-"""The PostgreSQL server of a proof run: the one the test extra installs, started when a promise first asks for it."""
+"""The PostgreSQL server of a proof run: the one the test extra installs, started when a promise first asks for it.
+
+Where one runs already, `PROOF_POSTGRES` may name it: then each run makes a database of its own there.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
+
+import psycopg
 
 sys.path.append(str(Path(__file__).parents[1]))
+import perdure
 from tests import pg
 
-import perdure
+RUNNING = "PROOF_POSTGRES"
 
 
 class Postgres:
     """Started when first asked for the URL; ended by `stop`."""
 
     def __init__(self) -> None:
+        self._running = os.environ.get(RUNNING, "")
         self._root: Path | None = None
+        self._database = ""
         self._url = ""
 
     def url(self) -> str:
-        if self._root is None:
+        if not self._url and self._running:
+            self._database = f"proof_{uuid.uuid4().hex[:16]}"
+            self._execute(f"CREATE DATABASE {self._database}")
+            self._url = urlsplit(self._running)._replace(path=f"/{self._database}").geturl()
+        elif not self._url:
             self._root = pg.new_root()
             self._url = pg.start(self._root)
         return self._url
@@ -30,6 +44,12 @@ class Postgres:
     def stop(self) -> None:
         if self._root is not None:
             pg.stop(self._root)
+        if self._database:
+            self._execute(f"DROP DATABASE {self._database} WITH (FORCE)")
+
+    def _execute(self, statement: str) -> None:
+        with psycopg.connect(self._running, autocommit=True) as connection:
+            connection.execute(statement.encode())
 
 
 @contextmanager

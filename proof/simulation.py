@@ -114,9 +114,17 @@ def _given(argv: Sequence[str] | None) -> Namespace:
 
 
 FAULTS = (
-    "store faults", "model faults", "embedder faults", "source faults", "files away", "refused", "given up", "workers killed",
-    "leases taken over", "restarts",
-)  # fmt: skip
+    "store faults",
+    "model faults",
+    "embedder faults",
+    "source faults",
+    "files away",
+    "refused",
+    "given up",
+    "workers killed",
+    "leases taken over",
+    "restarts",
+)
 """What a simulation of many seeds must have met, or it has shown nothing."""
 
 

@@ -14,6 +14,8 @@ from proof.harness import Round
 from proof.processes import until
 from proof.servers import fresh_sqlite, fresh_store
 
+CLIENTS = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'perdure' AND datname = current_database()"
+
 Backend = Literal["SQLite", "PostgreSQL"]
 BACKENDS: tuple[Backend, ...] = ("SQLite", "PostgreSQL")
 
@@ -36,7 +38,7 @@ def wait_for_the_server(backend: Backend, settings: perdure.Settings) -> None:
     with psycopg.connect(settings.url, autocommit=True) as connection:
 
         def alone() -> bool:
-            found = connection.execute("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'perdure'").fetchone()
+            found = connection.execute(CLIENTS).fetchone()
             return found == (0,)
 
         until(alone, "the server notices that its clients are gone")

@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar
 
 from perdure.domain.reports import Finding
-from proof.operations import Operation, fill, opened, states_of
+from proof.operations import WAIT, Operation, SteppedClock, drained, fill, leave_work, made_by_jobs, opened, states_of
 from proof.syscalls import Control, Plan, environment
 
 if TYPE_CHECKING:
@@ -82,9 +83,11 @@ class Arena:
         path = self._scenes / name
         if not path.exists():
             path.mkdir()
-            if name == "filled":
+            if name in ("filled", "waiting"):
                 with opened(path) as engine:
                     fill(engine, path)
+                    if name == "waiting":
+                        leave_work(engine)
         return path
 
     def copy(self, scene: str) -> Path:
@@ -99,6 +102,19 @@ class Arena:
         path = self.copy(operation.scene)
         try:
             return states_of(operation, path)
+        finally:
+            shutil.rmtree(path)
+
+    def made(self, operation: Operation) -> list[str]:
+        """What its jobs make when nothing disturbs them."""
+        path = self.copy(operation.scene)
+        clock = SteppedClock(0)
+        try:
+            with opened(path, clock=clock) as engine:
+                for wait in (timedelta(0), WAIT):
+                    clock.move(seconds=wait.total_seconds())
+                    drained(engine)
+                return made_by_jobs(engine)
         finally:
             shutil.rmtree(path)
 

@@ -7,6 +7,7 @@ meant by `key`) is said by name.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 import io
 import types
@@ -18,25 +19,25 @@ from pathlib import Path
 from typing import Any
 
 import perdure
-import perdure.contexts
-import perdure.knowledge
-import perdure.models
-import perdure.oversight
-import perdure.recalling
-from perdure.handles.chatting import Chat
+import perdure.documents
+import perdure.types
+from perdure.handles.chat import Chat
 from perdure.handles.conversation import Turn
+from perdure.handles.operation import Handle, PendingList, Unset
+from perdure.handles.registry.toolset import HostTool
 from proof.hostile import Hostile
 
-VALUE_NAMES = frozenset(
-    {"perdure", "perdure.knowledge", "perdure.models", "perdure.oversight", "perdure.recalling", "perdure.contexts"}
-)
+VALUE_NAMES = frozenset({"perdure", "perdure.types", "perdure.documents"})
 HANDLES = ("perdure.handles.", "perdure.aio")
-VALUES = (perdure, perdure.knowledge, perdure.models, perdure.oversight, perdure.recalling, perdure.contexts)
+VALUES = (perdure, perdure.types, perdure.documents)
 """Modules whose public classes are values that callers make."""
 UNTRIED = frozenset({"Engine.close", "Engine.worker", "AsyncEngine.close", "AsyncEngine.worker", "ContextManager.close"})
 """Calls that would end the trial or run until they are stopped; they take no arguments."""
 COSTLY = {
-    **dict.fromkeys(("backup", "restore", "export", "import_", "verify", "reindex", "doctor", "purge", "process", "health"), 1),
+    **dict.fromkeys(
+        ("backup", "restore", "export", "import_", "verify", "reindex", "doctor", "purge", "repair_clock", "process", "health"),
+        1,
+    ),
     **dict.fromkeys(("forget", "curate", "audit", "extract", "copy_contexts", "open", "compact", "turn"), 2),
     **dict.fromkeys(("recall", "before", "after", "context", "run", "say", "prompt", "overview", "seed", "accept"), 3),
 }
@@ -135,12 +136,17 @@ def _fields(call: Callable[..., Any], *, bound: bool) -> tuple[tuple[Field, ...]
 
 def _methods(kind: type, of: str, reach: Callable[[Any], Any]) -> Iterator[Call]:
     for name, member in inspect.getmembers(kind):
-        if name.startswith("_") or not callable(member) or f"{of}.{name}" in UNTRIED:
+        if (name.startswith("_") and not _opens(kind, name)) or not callable(member) or f"{of}.{name}" in UNTRIED:
             continue
         fields, open_ended = _fields(member, bound=False)
         signature = inspect.signature(member)
         signature = signature.replace(parameters=[*signature.parameters.values()][1:])
         yield Call(of, name, fields, lambda world, name=name: getattr(reach(world), name), signature, open_ended)
+
+
+def _opens(kind: type, name: str) -> bool:
+    """Whether it is the call of a namespace, such as `ana.series("runs")`."""
+    return name == "__call__" and kind.__module__.startswith(HANDLES)
 
 
 def _is_handle(value: object) -> bool:
@@ -154,11 +160,10 @@ def handle_calls(world: World) -> list[Call]:
         "Memory": (type(world.memory), lambda world: world.memory),
         "SeriesHandle": (type(world.memory.series("kudos")), lambda world: world.memory.series("kudos")),
     }
-    for holder, reach in (("engine", world.engine), ("memory", world.memory)):
-        for name, member in inspect.getmembers(type(reach)):
-            if not name.startswith("_") and isinstance(member, property) and _is_handle(value := getattr(reach, name)):
-                of = world.sync_names.get(type(value).__name__, type(value).__name__)
-                roots[of] = (type(value), lambda world, holder=holder, name=name: getattr(getattr(world, holder), name))
+    for holder in ("engine", "memory"):
+        for path, value in _reached(getattr(world, holder), (holder,)):
+            of = type(value).__name__.removeprefix("Async")
+            roots[of] = (type(value), lambda world, path=path: functools.reduce(getattr, path, world))
     if not world.is_async:
         roots["Chat"] = (Chat, lambda world: world.chat)
     found = [call for of, (kind, reach) in roots.items() for call in _methods(kind, of, reach)]
@@ -168,6 +173,14 @@ def handle_calls(world: World) -> list[Call]:
         for call in _methods(world.turn_class, "Turn", lambda world: None)
     ]
     return sorted(found, key=lambda call: call.full)
+
+
+def _reached(handle: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """The handles that are properties of a handle, and theirs in turn, each with the way there."""
+    for name, member in inspect.getmembers(type(handle)):
+        if not name.startswith("_") and isinstance(member, property) and _is_handle(value := getattr(handle, name)):
+            yield (*path, name), value
+            yield from _reached(value, (*path, name))
 
 
 def function_calls() -> list[Call]:
@@ -192,10 +205,10 @@ def function_calls() -> list[Call]:
                 )
                 found.append(Call(module.__name__, name, fields, lambda world, thing=thing: thing, inspect.signature(thing)))
     for name, kind in (("folder_contexts", "ContextManager"), ("stored_contexts", "StoredContextManager")):
-        found += _methods(perdure.contexts.ContextManager, kind, lambda world, name=name: getattr(world, name))
-    compact = perdure.contexts.ContextCompactor
+        found += _methods(perdure.documents.ContextManager, kind, lambda world, name=name: getattr(world, name))
+    compact = perdure.documents.ContextCompactor
     made, open_ended = _fields(compact.__init__, bound=False)
-    found.append(Call("perdure.contexts", "ContextCompactor", made, lambda world: compact, inspect.signature(compact), True))
+    found.append(Call("perdure.documents", "ContextCompactor", made, lambda world: compact, inspect.signature(compact), True))
     for name in ("compact", "plan"):
         call = getattr(compact(), name)
         fields, open_ended = _fields(call, bound=True)
@@ -224,7 +237,6 @@ class World:
     memory: Any
     chat: Any = None
     turn_class: type = Turn
-    sync_names: Mapping[str, str] = {}
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -263,10 +275,14 @@ def filled(engine: perdure.Engine, world: World, *, rich: bool) -> None:
         ana.remember(f"{name} likes tea", "PEOPLE", entities=[f"person:{name}"], subject=f"person:{name}")
     world.note("memory", *(one.statement.memory for one in (known, other) if one.statement is not None))
     world.note("entity", "person:John Doe", "place:Seattle", "org:Acme", "person:Mukesh")
+    for taste in ("opera", "jazz", "cilantro", "chess", "winter"):
+        ana.remember(f"Likes {taste}")
+        ana.as_agent().remember(f"Does not like {taste}")
+    world.note("proposal", *(one.statement.id for one in ana.memories.proposals()))
     world.note("suggestion", *(one.id for one in ana.entities.suggestions()))
-    world.note("operation", *(one.seq for one in ana.journal(5)))
+    world.note("operation", *(one.seq for one in ana.journal.list(5)))
     world.note("todo", ana.todos.add("call John", due_at=NOW).id, ana.todos.add("run", "habit", recurrence="0 7 * * 1").id)
-    world.note("task", ana.tasks.start("write a report").id)
+    world.note("task", ana.todos.tasks.start("write a report").id)
     world.note("instruction", ana.instructions.add("Always answer in French").id)
     world.note("lesson", ana.lessons.add("Ask before deleting anything of the user").id)
     world.note("state", "profile", "kudos_state")
@@ -297,13 +313,39 @@ def filled(engine: perdure.Engine, world: World, *, rich: bool) -> None:
 
 
 IDS: Mapping[str, str] = {
-    "session": "session", "todo": "todo", "task": "task", "suggestion": "suggestion", "operation": "operation", "ref": "entity", "into": "entity",
-    "entity": "entity", "memory": "memory", "message": "message", "digest": "digest", "suggested": "kept", "result": "result", "agent": "agent",
-    "channel": "channel", "key_id": "api_key", "secret": "secret", "state_key": "series", "revision": "revision", "expected": "revision",
-    "Memories.key": "memory", "State.key": "state", "Memory.message.id": "message", "InstructionHandle.id": "instruction",
-    "LessonHandle.id": "lesson", "AgentHandle.id": "agent", "SeriesHandle.history.id": "entry", "Memory.messages.before": "message",
-    "Memory.messages.after": "message", "Memory.series.name": "series", "version": "revision",
-}  # fmt: skip
+    "session": "session",
+    "todo": "todo",
+    "task": "task",
+    "suggestion": "suggestion",
+    "operation": "operation",
+    "ref": "entity",
+    "into": "entity",
+    "entity": "entity",
+    "memory": "memory",
+    "proposal": "proposal",
+    "message": "message",
+    "digest": "digest",
+    "suggested": "kept",
+    "result": "result",
+    "agent": "agent",
+    "channel": "channel",
+    "key_id": "api_key",
+    "secret": "secret",
+    "state_key": "series",
+    "revision": "revision",
+    "expected": "revision",
+    "Memories.key": "memory",
+    "State.key": "state",
+    "Conversation.message.id": "message",
+    "InstructionHandle.id": "instruction",
+    "LessonHandle.id": "lesson",
+    "AgentHandle.id": "agent",
+    "SeriesHandle.history.id": "entry",
+    "Memory.messages.before": "message",
+    "Memory.messages.after": "message",
+    "UserSeries.__call__.name": "series",
+    "version": "revision",
+}
 """Which living thing an argument names: by call and argument, by class and argument, or by argument alone."""
 
 
@@ -362,6 +404,8 @@ class Plausible:
             return self.chance.choice((0.5, 1.0, 0.25, 1))
         if hint is str:
             return self.chance.choice(WORDS)
+        if hint is Unset:
+            return Unset.UNSET
         if hint is bytes:
             return b"some bytes"
         if hint is datetime:
@@ -389,9 +433,18 @@ class Plausible:
 
 
 WORDS = (
-    "I moved to Seattle last week", "How far did I run in May?", "call John tomorrow at 5", "kudos", "x", "Ann works at Acme", "profile", "UTC",
-    "Europe/Berlin", "Always answer briefly and in French", "a longer text with several words in it, and a comma",
-)  # fmt: skip
+    "I moved to Seattle last week",
+    "How far did I run in May?",
+    "call John tomorrow at 5",
+    "kudos",
+    "x",
+    "Ann works at Acme",
+    "profile",
+    "UTC",
+    "Europe/Berlin",
+    "Always answer briefly and in French",
+    "a longer text with several words in it, and a comma",
+)
 EXPORTED: list[bytes] = []
 """A sound export, made once."""
 
@@ -409,15 +462,23 @@ def _source(plausible: Plausible) -> Any:
     return io.BytesIO(EXPORTED[0]) if EXPORTED else "missing"
 
 
-def document() -> perdure.contexts.ContextData:
+def _tool(plausible: Plausible) -> HostTool:
+    def weather(place: str) -> str:
+        return f"Rain in {place}"
+
+    weather.__name__ = f"weather{plausible.chance.randrange(10**9)}"
+    return perdure.tool("The weather of a place.", [{"name": "place", "required": True}])(weather)
+
+
+def document() -> perdure.documents.ContextData:
     """A sound context document."""
-    made = perdure.contexts.ContextData("ana:coach:s1", facts=["Ana runs"], long_term_summary="They talked.")
-    made.recent_history.append(perdure.contexts.HistoryEntry(1_700_000_000, "user", "hello"))
-    made.active_tasks.append(perdure.contexts.Task("t1", "write", "Running", 0.5, 1_700_000_000, 1_700_000_001))
+    made = perdure.documents.ContextData("ana:coach:s1", facts=["Ana runs"], long_term_summary="They talked.")
+    made.recent_history.append(perdure.documents.HistoryEntry(1_700_000_000, "user", "hello"))
+    made.active_tasks.append(perdure.documents.Task("t1", "write", "Running", 0.5, 1_700_000_000, 1_700_000_001))
     return made
 
 
-def spoilt_document(hostile: Hostile) -> perdure.contexts.ContextData:
+def spoilt_document(hostile: Hostile) -> perdure.documents.ContextData:
     """One in which somebody has put something else somewhere."""
     made = document()
     part = hostile.chance.choice((made, made.recent_history[0], made.active_tasks[0], made.tool_stats, made.token_usage))
@@ -430,36 +491,102 @@ def _context(plausible: Plausible) -> Any:
     return document() if plausible.chance.random() < 0.3 else spoilt_document(plausible.hostile)
 
 
-DOCUMENT = perdure.contexts.render_document(document())
+DOCUMENT = perdure.documents.render_document(document())
 SPECIAL: Mapping[str, Callable[[Plausible], Any]] = {
-    "window": _times, "time_range": _times, "to": _path, "path": lambda p: p.chance.choice(("document.json", _path(p))), "source": _source,
-    "Memory.remember.source": lambda p: "user", "Memory.import_.format": lambda p: p.chance.choice(("auto", "jsonl")), "progress": lambda p: None,
-    "fetcher": lambda p: lambda *a: [{"id": "f1", "timestamp": NOW.isoformat()}], "tools": lambda p: {"strava": lambda: 1},
-    "Memory.run.agent": lambda p: lambda text, tools: "done", "role": lambda p: p.chance.choice(("user", "system")),
-    "id": lambda p: f"id-{p.chance.randrange(10**9)}", "request": lambda p: f"r-{p.chance.randrange(10**9)}", "pattern": lambda p: "*",
+    "window": _times,
+    "time_range": _times,
+    "to": _path,
+    "path": lambda p: p.chance.choice(("document.json", _path(p))),
+    "source": _source,
+    "Memory.remember.source": lambda p: "user",
+    "Memory.import_.format": lambda p: p.chance.choice(("auto", "jsonl")),
+    "progress": lambda p: None,
+    "fetcher": lambda p: lambda *a: [{"id": "f1", "timestamp": NOW.isoformat()}],
+    "Engine.add_tool.tool": _tool,
+    "tools": lambda p: {"strava": lambda: 1},
+    "Memory.run.agent": lambda p: lambda text, tools: "done",
+    "role": lambda p: p.chance.choice(("user", "system")),
+    "id": lambda p: f"id-{p.chance.randrange(10**9)}",
+    "request": lambda p: f"r-{p.chance.randrange(10**9)}",
+    "pattern": lambda p: "*",
     "messages": lambda p: (p.world.living["message"][0], p.world.living["message"][1]),
-    "append_many.messages": lambda p: [perdure.NewMessage("user", "hello")], "Memory.append_many.messages": lambda p: [perdure.NewMessage("user", "hi")],
-    "Turn.append_many.messages": lambda p: [perdure.NewMessage("user", "hello")], "kinds": lambda p: ["message", "memory"],
-    "tool_calls": lambda p: [], "tool_call_id": lambda p: None, "failed": lambda p: False, "metadata": lambda p: {"a": 1}, "at": lambda p: None,
-    "space": lambda p: "default", "permission": lambda p: "write", "days": lambda p: 3, "style": lambda p: "mcp", "SeriesHandle.export.format": lambda p: "csv",
-    "recurrence": lambda p: "0 7 * * 1", "zone": lambda p: "Europe/Berlin", "entities": lambda p: ["person:John Doe"], "subject": lambda p: "person:John Doe",
-    "sessions": lambda p: p.world.living["session"], "Tools.call_tool.name": lambda p: p.chance.choice(p.world.memory.tools.names()),
-    "Tools.call_tool.params": lambda p: {"key": "kudos", "value": 1}, "entries": lambda p: [{"id": "e1", "timestamp": NOW.isoformat()}],
-    "new_entries": lambda p: [{"id": "e2", "timestamp": NOW.isoformat()}], "id_field": lambda p: "id", "timestamp_field": lambda p: "timestamp",
-    "id_template": lambda p: None, "options": lambda p: None, "page": lambda p: None, "behind": lambda p: None, "context": _context,
-    "raw": lambda p: DOCUMENT, "url": lambda p: None, "settings": lambda p: perdure.Settings(url="memory:"), "clock": lambda p: None,
-    "background": lambda p: False, "summariser": lambda p: None, "extractor": lambda p: None, "embedder": lambda p: None, "reranker": lambda p: None,
-    "model": lambda p: None, "rules": lambda p: {}, "perdure.extract_time_range.now": lambda p: NOW, "session_ids": lambda p: None,
-    "perdure.contexts.copy_contexts.source": lambda p: p.world.folder_contexts, "perdure.contexts.copy_contexts.target": lambda p: p.world.stored_contexts,
-    "ContextManager.import_file.path": lambda p: "document.json", "StoredContextManager.import_file.path": lambda p: "document.json",
-    "session_id": lambda p: "ana:coach:s1", "ContextManager.save.context": lambda p: p.world.folder_contexts.load("ana:coach:s1"),
+    "append_many.messages": lambda p: [perdure.NewMessage("user", "hello")],
+    "Memory.append_many.messages": lambda p: [perdure.NewMessage("user", "hi")],
+    "Turn.append_many.messages": lambda p: [perdure.NewMessage("user", "hello")],
+    "kinds": lambda p: ["message", "memory"],
+    "tool_calls": lambda p: [],
+    "tool_call_id": lambda p: None,
+    "failed": lambda p: False,
+    "metadata": lambda p: {"a": 1},
+    "at": lambda p: None,
+    "space": lambda p: "default",
+    "permission": lambda p: "write",
+    "days": lambda p: 3,
+    "style": lambda p: "mcp",
+    "SeriesHandle.export.format": lambda p: "csv",
+    "recurrence": lambda p: "0 7 * * 1",
+    "zone": lambda p: "Europe/Berlin",
+    "entities": lambda p: ["person:John Doe"],
+    "subject": lambda p: "person:John Doe",
+    "sessions": lambda p: p.world.living["session"],
+    "Tools.call_tool.name": lambda p: p.chance.choice(p.world.memory.tools.names()),
+    "Tools.call_tool.params": lambda p: {"key": "kudos", "value": 1},
+    "entries": lambda p: [{"id": "e1", "timestamp": NOW.isoformat()}],
+    "State.append.key": lambda p: p.chance.choice(["walks", "runs"]),
+    "State.append.items": lambda p: ["Monday", {"km": 5}],
+    "State.append.expected": lambda p: None,
+    "State.append.request": lambda p: None,
+    "new_entries": lambda p: [{"id": "e2", "timestamp": NOW.isoformat()}],
+    "id_field": lambda p: "id",
+    "timestamp_field": lambda p: "timestamp",
+    "id_template": lambda p: None,
+    "options": lambda p: None,
+    "page": lambda p: None,
+    "behind": lambda p: None,
+    "context": _context,
+    "raw": lambda p: DOCUMENT,
+    "url": lambda p: None,
+    "settings": lambda p: perdure.Settings(url="memory:"),
+    "clock": lambda p: None,
+    "background": lambda p: False,
+    "summariser": lambda p: None,
+    "extractor": lambda p: None,
+    "embedder": lambda p: None,
+    "reranker": lambda p: None,
+    "model": lambda p: None,
+    "rules": lambda p: {},
+    "perdure.extract_time_range.now": lambda p: NOW,
+    "session_ids": lambda p: None,
+    "perdure.documents.copy_contexts.source": lambda p: p.world.folder_contexts,
+    "perdure.documents.copy_contexts.target": lambda p: p.world.stored_contexts,
+    "ContextManager.import_file.path": lambda p: "document.json",
+    "StoredContextManager.import_file.path": lambda p: "document.json",
+    "session_id": lambda p: "ana:coach:s1",
+    "ContextManager.save.context": lambda p: p.world.folder_contexts.load("ana:coach:s1"),
     "StoredContextManager.save.context": lambda p: p.world.stored_contexts.load("ana:coach:s1"),
-    "EntityHandle.merge.ref": lambda p: "person:Ada Blum", "EntityHandle.merge.into": lambda p: "person:Zoe Quint", "budget_tokens": lambda p: 1_000, "perdure.restore.path": lambda p: "backup.pdr", "profile": lambda p: "companion",
-    "fact_type": lambda p: "fact", "importance": lambda p: 2, "confidence": lambda p: 0.5, "seconds": lambda p: 0.2, "document_bytes_max": lambda p: 10**6,
-    "kind": lambda p: None, "Conversation.digest.kind": lambda p: "fold", "SeriesHandle.tool.options": lambda p: {},
-    "neighbours": lambda p: 1, "limit": lambda p: 20, "wait_s": lambda p: 0.2, "lease_s": lambda p: 20, "deadline_s": lambda p: 2, "longest_s": lambda p: None,
-    "TodoHandle.add.kind": lambda p: "habit", "type": lambda p: None, "Memory.remember.type": lambda p: "PEOPLE",
-}  # fmt: skip
+    "EntityHandle.merge.ref": lambda p: "person:Ada Blum",
+    "EntityHandle.merge.into": lambda p: "person:Zoe Quint",
+    "budget_tokens": lambda p: 1_000,
+    "perdure.restore.path": lambda p: "backup.pdr",
+    "profile": lambda p: "companion",
+    "fact_type": lambda p: "fact",
+    "importance": lambda p: 2,
+    "confidence": lambda p: 0.5,
+    "seconds": lambda p: 0.2,
+    "document_bytes_max": lambda p: 10**6,
+    "kind": lambda p: None,
+    "Conversation.digest.kind": lambda p: "fold",
+    "SeriesHandle.tool.options": lambda p: {},
+    "neighbours": lambda p: 1,
+    "limit": lambda p: 20,
+    "wait_s": lambda p: 0.2,
+    "lease_s": lambda p: 20,
+    "deadline_s": lambda p: 2,
+    "longest_s": lambda p: None,
+    "TodoHandle.add.kind": lambda p: "habit",
+    "type": lambda p: None,
+    "Memory.remember.type": lambda p: "PEOPLE",
+}
 """What an argument of that name is, where its type alone does not tell."""
 
 
@@ -486,6 +613,6 @@ def handle_classes() -> set[str]:
             and kind.__module__ == f"perdure.handles.{module.name}"
             and not name.startswith("_")
             and not dataclasses.is_dataclass(kind)
-            and not typing.is_typeddict(kind)
+            and kind not in (Handle, PendingList, Unset)
         }
     return found

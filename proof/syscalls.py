@@ -25,9 +25,21 @@ LOG_MAX = 65_536
 _HEAD = struct.Struct("=8q")
 
 KINDS = (
-    "open", "read", "write", "fsync", "fdatasync", "truncate", "rename", "unlink", "link", "mkdir", "close", "lock", "map",
+    "open",
+    "read",
+    "write",
+    "fsync",
+    "fdatasync",
+    "truncate",
+    "rename",
+    "unlink",
+    "link",
+    "mkdir",
+    "close",
+    "lock",
+    "map",
     "create",
-)  # fmt: skip
+)
 """As in the shim. `create` is an open that may make or empty a file, `truncate` also stands for fallocate."""
 CHANGING = ("write", "fsync", "fdatasync", "truncate", "rename", "unlink", "link", "mkdir", "map", "create")
 """Those that change what is on the disk. Dying at any other call leaves what dying at the next one of these leaves."""
@@ -92,14 +104,14 @@ class Control:
 
 
 @cache
-def shim() -> Path:
+def shim(source: Path = SOURCE) -> Path:
     """The built shim; built when first asked for."""
     compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
     if compiler is None:
         raise RuntimeError("the proof of I/O faults builds a small C library and finds no compiler; install `gcc` (or `clang`)")
     folder = Path(tempfile.mkdtemp(prefix="proof-shim-"))
-    made = folder / "shim.so"
-    command = [compiler, "-O2", "-shared", "-fPIC", "-o", str(made), str(SOURCE), "-ldl"]
+    made = folder / f"{source.stem}.so"
+    command = [compiler, "-O2", "-shared", "-fPIC", "-o", str(made), str(source), "-ldl", "-lpthread"]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     if ended.returncode:
         shutil.rmtree(folder)

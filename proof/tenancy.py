@@ -22,7 +22,7 @@ import pytest
 
 import perdure
 from perdure.domain.scope import Owner
-from perdure.ports import rows
+from perdure.ports.tables import rows
 from perdure.testing import StoppedClock
 from proof.calls import Call, Draw, Operation
 from proof.crowd import AGENTS, CHANNELS, PRIVATE_TO, SPACES, Person, marks_in
@@ -36,8 +36,8 @@ STEP = timedelta(milliseconds=200)
 NEW_SHARE = 0.25
 """How often the operation that was used least is next."""
 SELDOM = re.compile(
-    r"(reindex|export|import_?|curate|extract|audit|overview|doctor|forget|clear|remove|prune|delete|purge|verify|process"
-    r"|to_(arrow|pandas|polars)|run|.*/v1/(reindex|purge|doctor|process|verify)|DELETE .*)(\W.*)?"
+    r"(?:\w+\.|admin |memory )?(reindex|export|import_?|curate|extract|audit|overview|doctor|forget|clear|remove|prune|delete|purge|verify|process"
+    r"|to_(arrow|pandas|polars)|run|DELETE .*)(\W.*)?"
     r"|.*\.(clear|remove|export|delete)"
 )
 """Slow, or the end of what there is to attack."""
@@ -135,11 +135,14 @@ def settle_in(world: World, person: Person) -> None:
         memory.remember(f"Lives in Austin at {text}", entities=["place:Austin"], attribute="lives_in", value=f"Austin {text}")
         memory.remember(f"{name} is a friend from {text}", "PEOPLE", entities=[f"person:{name}"], fact_type="relationship")
         memory.remember(
-            f"Maria is my sister, says {person.secret_mark}", "PEOPLE", entities=["person:Maria"], fact_type="relationship",
+            f"Maria is my sister, says {person.secret_mark}",
+            "PEOPLE",
+            entities=["person:Maria"],
+            fact_type="relationship",
             visible_to=PRIVATE_TO,
-        )  # fmt: skip
+        )
         memory.todos.add(f"Call Maria about {text}")
-        memory.tasks.start(f"Work for {text}")
+        memory.todos.tasks.start(f"Work for {text}")
         memory.instructions.add(f"Always answer with {text} units")
         memory.lessons.add(f"Prefer {text} charts", "user")
         memory.before(f"Plan my week with {name}", deadline_s=60)
@@ -228,8 +231,19 @@ class Attack:
             self.round.wrong("told another agent", f"{call!r} was told what is for `{PRIVATE_TO}` alone: {answer:.600}")
 
 
-LISTS = ("todos.list", "tasks.list", "instructions.list", "lessons.list", "sessions", "memories.list", "decisions", "messages")
-BY_AGENT = re.compile(r"(recall|context|before|prompt|memories\.(list|get|foundation|history)|entities\.(get|list|links))")
+LISTS = (
+    "todos.list",
+    "todos.tasks.list",
+    "instructions.list",
+    "lessons.list",
+    "conversation.sessions",
+    "memories.list",
+    "journal.decisions",
+    "messages",
+)
+BY_AGENT = re.compile(
+    r"(recall|context|(agent )?(before|prompt)|memories\.(list|get|foundation|history)|entities\.(get|list|links))"
+)
 """Calls of Python that answer as one agent; others are about all that the user has."""
 
 
@@ -245,7 +259,7 @@ def _succeeded(answer: str) -> bool:
     )
 
 
-_KINDS = ("todo", "task", "lesson", "instruction", "decision", "session", "conversation", "suggestion", "memor", "remember")
+_KINDS = ("task", "todo", "lesson", "instruction", "decision", "session", "conversation", "suggestion", "memor", "remember")
 
 
 def _harvest(call: Call, answer: str) -> None:

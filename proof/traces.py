@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
 
-from perdure.engine.lexicon import folded, lexemes, term_hash
+from perdure.engine.search.lexicon import folded, lexemes, term_hash
 
 GZIP = b"\x1f\x8b"
 ENCODINGS = ("utf-8", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be", "latin-1", "cp1252")

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import perdure
-from perdure.ports.rows import TABLES
+from perdure.ports.tables.rows import TABLES
 from proof.harness import Round
 
 Rows = dict[str, list[dict[str, Any]]]

@@ -41,7 +41,7 @@ class InProcess:
             yield engine
 
         patch.setattr(commands, "app", _group())
-        patch.setattr(commands.Session, "engine", opened)
+        patch.setattr(commands.GlobalOptions, "engine", opened)
         self._patch = patch
 
     def run(self, *args: str, stdin: str = "") -> Done:

@@ -13,15 +13,17 @@ import psycopg
 from psycopg import sql
 
 import perdure
-from perdure.adapters.postgres import migrating as on_postgres
+from perdure.adapters.postgres import schema as on_postgres
 from perdure.adapters.postgres.store import PACKAGE as POSTGRES
-from perdure.adapters.sqlfiles import migrations
-from perdure.adapters.sqlite import migrating as on_sqlite
+from perdure.adapters.sql.files import migrations
+from perdure.adapters.sqlite import schema as on_sqlite
 from perdure.adapters.sqlite.store import PACKAGE as SQLITE
-from perdure.ports.rows import TABLES
+from perdure.engine.knowledge.terms import NAME_KEY, UNKEYED
 from perdure.ports.store import Row
+from perdure.ports.tables.rows import TABLES
 
 Rows = dict[str, list[Row]]
+NAME_KEYS_SINCE = 11
 
 
 def columns_of(version: int) -> dict[str, list[str]]:
@@ -41,6 +43,9 @@ def rows_of(engine: perdure.Engine, version: int, *, rebuilt: bool = True) -> Ro
             if rebuilt or not TABLES[table].rebuilt:
                 places = [TABLES[table].columns.index(name) for name in columns]
                 found[table] = [tuple(row[place] for place in places) for row in snapshot.rows(table)]
+    if version < NAME_KEYS_SINCE and "record_terms" in found:
+        # Neither the keys nor the mark of an entity that has none yet.
+        found["record_terms"] = [row for row in found["record_terms"] if not {NAME_KEY, UNKEYED[0]} & {*row}]
     return found
 
 

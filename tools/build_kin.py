@@ -9,10 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from perdure.adapters.embedding import kin
-from perdure.adapters.embedding.static import StaticEmbedder, bundled
-from perdure.engine.lexicon import lexemes
-from perdure.engine.stopwords import STOPWORDS
+from perdure.adapters.embedding.static import StaticEmbedder, bundled, kin_bytes
+from perdure.engine.search.lexicon import lexemes, stopwords
 
 COSINE_MIN = 0.5
 PER_WORD_MAX = 8
@@ -26,7 +24,7 @@ def near_words() -> dict[str, list[tuple[str, float]]]:
     words = sorted(
         piece
         for piece in bundled().table.vocabulary
-        if piece.isascii() and piece.isalpha() and len(piece) >= LETTERS_MIN and piece not in STOPWORDS["english"]
+        if piece.isascii() and piece.isalpha() and len(piece) >= LETTERS_MIN and piece not in stopwords()["english"]
     )
     vectors = StaticEmbedder().embed(words)
     stems = [(lexemes(word) or [word])[0] for word in words]
@@ -48,4 +46,4 @@ def near_words() -> dict[str, list[tuple[str, float]]]:
 
 
 if __name__ == "__main__":
-    FILE.write_bytes(kin.table_bytes(near_words()))
+    FILE.write_bytes(kin_bytes(near_words()))

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import perdure
-from perdure.adapters.tokens import token_counter
+from perdure.adapters.models.tokens import token_counter
 from perdure.interfaces.mcp import resources, sets
 from perdure.interfaces.mcp.offers import Offer
 from perdure.interfaces.mcp.prompts import PROMPTS
-from perdure.interfaces.mcp.serving import tool_of
+from perdure.interfaces.mcp.server import tool_of
 
 FILE = Path(__file__).parent.parent / "docs/reference/mcp.md"
 TOKENS = token_counter("o200k")
@@ -25,6 +25,7 @@ SET_WORDS = {
     "knowledge": "Facts: remember, recall, look at, forget.",
     "todos": "What the user means to do.",
     "lessons": "How to behave.",
+    "host": "What your program adds with `engine.add_tool`.",
     "conversation": "The log of what was said.",
     "overseer": "What matters before a goal; what to keep of a tool's result.",
     "upkeep": "History, pins, archive, changes and undo; the health of the store.",
@@ -82,6 +83,8 @@ def _sets(every: Any) -> Iterator[str]:
 
 def _tools(every: Any) -> Iterator[str]:
     for name in sets.NAMES:
+        if not every[name]:
+            continue
         yield f"## Tools: {name}\n"
         for offer in every[name]:
             yield f"### `{offer.name}`\n\n{offer.description}\n"

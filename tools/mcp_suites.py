@@ -1,4 +1,4 @@
-"""Installs the public suites that `tests/mcp_face` runs: MCP's conformance suite and its inspector, at fixed versions.
+"""Installs the public suites that `tests/mcp` runs: MCP's conformance suite and its inspector, at fixed versions.
 
 python tools/mcp_suites.py           installs what is missing into .venv/mcp-suites
 
@@ -64,8 +64,12 @@ def _fetch() -> str:
     try:
         done = subprocess.run(  # noqa: S603 - our own words
             [str(BIN / "npm"), "install", *options, *packages],
-            env=environment, capture_output=True, text=True, timeout=TIMEOUT_S, check=False,
-        )  # fmt: skip
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_S,
+            check=False,
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         return type(error).__name__
     return (done.stderr or done.stdout)[-500:]

@@ -10,16 +10,20 @@ from __future__ import annotations
 
 import argparse
 import ast
+import copy
 import importlib
 import inspect
 import re
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
-from typing import Any
+from types import ModuleType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from perdure.domain.scope import ID_BYTES_MAX
+from perdure.handles.operation import Arg, Handle, Parameter, parameters
 
 ROOT = Path(__file__).parents[1]
 CALLS, SETTINGS = (ROOT / "docs" / "reference" / name for name in ("python-calls.md", "settings.md"))
@@ -27,25 +31,19 @@ CALLS, SETTINGS = (ROOT / "docs" / "reference" / name for name in ("python-calls
 MODULES = {
     "perdure": "The core. `open` gives an `Engine`, which gives a `Memory` for a user.",
     "perdure.handles": "What hangs on a `Memory` or an `Engine`, reached as `ana.state`, `ana.todos`, `engine.agents`.",
-    "perdure.knowledge": "Values of what is learned.",
-    "perdure.recalling": "Values of what is found again.",
-    "perdure.oversight": "Values of what is given before a goal and kept after a tool.",
-    "perdure.models": "What a chat model is asked and answers.",
-    "perdure.contexts": "Context documents: one JSON file per session, with or without a store.",
+    "perdure.types": "The values that calls answer with, and what an extractor, a model or an embedder of yours is given.",
+    "perdure.documents": "Context documents: one JSON file per session, with or without a store.",
     "perdure.testing": "For tests of your own.",
     "perdure.aio": "The same for asyncio: every class has the calls of its twin, as coroutines.",
 }
 HANDLES = {
-    "perdure.handles.state": ("State",),
-    "perdure.handles.series": ("SeriesHandle",),
-    "perdure.handles.conversation": ("Conversation", "Turn"),
-    "perdure.handles.knowledge": ("Memories", "EntityHandle", "TodoHandle", "TaskHandle"),
-    "perdure.handles.instructions": ("InstructionHandle",),
+    "perdure.handles.conversation": ("Conversation", "TranscriptHandle", "Turn"),
+    "perdure.handles.knowledge": ("Memories", "EntityHandle", "TodoHandle", "TaskHandle", "InstructionHandle"),
     "perdure.handles.lessons": ("LessonHandle",),
-    "perdure.handles.transcripts": ("TranscriptHandle",),
+    "perdure.handles.state": ("State",),
+    "perdure.handles.series": ("UserSeries", "SeriesHandle"),
     "perdure.handles.tools": ("Tools",),
-    "perdure.handles.agents": ("AgentHandle",),
-    "perdure.handles.api_keys": ("ApiKeyHandle",),
+    "perdure.handles.admin": ("JournalHandle", "AdminHandle", "AgentHandle", "ApiKeyHandle"),
 }
 INTRO = """# Python, from the code
 
@@ -150,9 +148,12 @@ def one_class(title: str, kind: type) -> str:
     for name, node, owner in methods(kind):
         is_property = any(isinstance(one, ast.Name) and one.id == "property" for one in node.decorator_list)
         returned = f": {ast.unparse(node.returns)}" if node.returns else ""
-        shown = f"{name}{returned}" if is_property else signature(node)
+        member = inspect.getattr_static(kind, name)
+        declared = issubclass(kind, Handle) and inspect.isfunction(member)
+        shown = f"{name}{returned}" if is_property else called(node) if declared else signature(node)
         lines.append(f"- `{shown}`: {inline(ast.get_docstring(node) or '')}".rstrip(": "))
-        lines += [f"    {line}" for line in unpacked(node, owner)]
+        given = taken(member) if declared else unpacked(node, owner)
+        lines += [f"    {line}" for line in given]
     return "\n".join([*lines, ""])
 
 
@@ -205,6 +206,60 @@ def signature(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
     arguments = re.sub(r"^(self|cls)(, |$)", "", ast.unparse(node.args)).removeprefix("/, ")
     returned = f" -> {ast.unparse(node.returns)}" if node.returns else ""
     return f"{node.name}({arguments}){returned}"
+
+
+def called(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+    """The signature of an operation by names and defaults: its parameters follow, one by one."""
+    bare = copy.deepcopy(node)
+    for one in (*bare.args.posonlyargs, *bare.args.args, *bare.args.kwonlyargs):
+        one.annotation = None
+    return signature(bare)
+
+
+def taken(method: Callable[..., Any]) -> Iterator[str]:
+    """What a call of a handle takes: types, words and bounds, as every face has them."""
+    for one in parameters(method):
+        given = "None" if one.optional else ""
+        hint = " | ".join(part for part in (type_name(one.type), given) if part)
+        said = " ".join(part for part in (one.arg.text, bounds(one), example(one.arg)) if part)
+        yield f"- `{one.name}: {hint}`{': ' if said else ''}{said}"
+
+
+def type_name(hint: Any) -> str:
+    """A type in few words."""
+    if get_origin(hint) is Annotated:
+        return type_name(get_args(hint)[0])
+    if get_origin(hint) in (Union, UnionType):
+        return " | ".join(type_name(one) for one in get_args(hint))
+    if get_origin(hint) is Literal:
+        return " | ".join(repr(one) for one in get_args(hint))
+    if get_origin(hint) is Callable:
+        return "Callable"
+    name = getattr(hint, "__name__", str(hint))
+    inner = ", ".join("..." if one is ... else type_name(one) for one in get_args(hint))
+    return f"{name}[{inner}]" if inner else name
+
+
+def bounds(one: Parameter) -> str:
+    """What a number may be, or how long a text or a list."""
+    arg = one.arg
+    if arg.choices:
+        return f"One of {', '.join(f'`{choice}`' for choice in arg.choices)}."
+    if arg.max_length and not is_id(arg):
+        return f"At most {arg.max_length:,} {'characters' if one.item is None else 'items'}."
+    if arg.gt is not None or arg.ge is not None:
+        low = f"More than {arg.gt:,}" if arg.gt is not None else f"At least {arg.ge:,}"
+        return f"{low}." if arg.le is None else f"{low}, at most {arg.le:,}."
+    return ""
+
+
+def is_id(arg: Arg) -> bool:
+    """Whether its length is that of every id, which need not be said each time."""
+    return arg.max_length == ID_BYTES_MAX
+
+
+def example(arg: Arg) -> str:
+    return "" if arg.example is None else f"For example `{arg.example}`."
 
 
 def unpacked(node: ast.FunctionDef | ast.AsyncFunctionDef, where: Any) -> list[str]:

@@ -31,8 +31,8 @@ from typing import Any, NamedTuple
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import machine
-from perdure.engine.instructing import Found, standing_instructions
-from perdure.engine.order_topics import withdraws
+from perdure.engine.extraction.order_topics import withdraws
+from perdure.engine.extraction.orders import OrderSpan, standing_instructions
 
 LABELS = Path(__file__).with_name("instructions.jsonl")
 TALKS = Path(__file__).with_name("conversations.jsonl")
@@ -45,7 +45,7 @@ class Judged(NamedTuple):
     """A labelled message and what was found in it."""
 
     row: dict[str, Any]
-    found: tuple[Found, ...]
+    found: tuple[OrderSpan, ...]
 
     @property
     def is_labelled(self) -> bool:

@@ -29,10 +29,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from perdure.domain.knowledge import ENTITY_TYPES, EntityName
-from perdure.engine.likeness import Likeness
-from perdure.engine.spelling import distance
-from perdure.engine.variants import NameIndex, compare
+from perdure.domain.knowledge.proposals import ENTITY_TYPES, EntityName
+from perdure.engine.names.compare import NameIndex, compare
+from perdure.engine.names.likeness import Likeness
+from perdure.engine.names.spelling import distance
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import machine

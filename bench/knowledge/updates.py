@@ -27,8 +27,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import perdure
-from perdure.domain.knowledge import MemoryType
-from perdure.engine.attributes import ATTRIBUTES
+from perdure.domain.knowledge.proposals import MemoryType
+from perdure.engine.extraction.predicates import attributes
 from perdure.testing import StoppedClock
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -106,9 +106,16 @@ def judged(row: dict[str, Any]) -> Judged:
     said = None if new.statement is None else new.statement.id
     first = None if held.statement is None else held.statement.id
     return Judged(
-        row["id"], row["part"], row["label"], row["attribute"] or "none", row["held"]["content"], row["new"]["content"],
-        new.verdict, held_is_current=first in current, new_is_current=said in current and said != first,
-    )  # fmt: skip
+        row["id"],
+        row["part"],
+        row["label"],
+        row["attribute"] or "none",
+        row["held"]["content"],
+        row["new"]["content"],
+        new.verdict,
+        held_is_current=first in current,
+        new_is_current=said in current and said != first,
+    )
 
 
 def tell(memory: perdure.Memory, said: dict[str, Any]) -> Any:
@@ -119,14 +126,20 @@ def tell(memory: perdure.Memory, said: dict[str, Any]) -> Any:
     if subject is not None:
         kind = "PROJECT" if attribute in OF_PROJECTS else "PEOPLE"
         about.append(f"{'project' if kind == 'PROJECT' else 'person'}:{subject}")
-    known = ATTRIBUTES.get(attribute)
+    known = attributes().get(attribute)
     if known is not None and known.entity is not None and value:
         about.append(f"{known.entity}:{value}")
     return memory.remember(
-        said["content"], kind, entities=about, subject=about[0] if subject is not None else None,
-        fact_type="fact" if known is None else known.fact_type, attribute=attribute, value=value,
-        ended=said["ended"], corrects=said["corrects"],
-    )  # fmt: skip
+        said["content"],
+        kind,
+        entities=about,
+        subject=about[0] if subject is not None else None,
+        fact_type="fact" if known is None else known.fact_type,
+        attribute=attribute,
+        value=value,
+        ended=said["ended"],
+        corrects=said["corrects"],
+    )
 
 
 def figures(pairs: Sequence[Judged]) -> dict[str, Any]:
@@ -139,7 +152,7 @@ def figures(pairs: Sequence[Judged]) -> dict[str, Any]:
         "rates": {
             name: share(is_so(pair) for pair in pairs if pair.label in labels) for name, (labels, is_so) in FIGURES.items()
         },
-    }  # fmt: skip
+    }
 
 
 def share(found: Iterable[bool]) -> dict[str, float | int]:

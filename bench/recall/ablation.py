@@ -29,7 +29,8 @@ from unittest.mock import patch
 
 import numpy as np
 
-from perdure.engine import arms, asking, fusing
+from perdure.engine.search import question as asking
+from perdure.engine.search import ranking
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import machine
@@ -70,7 +71,7 @@ WORTH = (
 
 def weighed(**weights: float) -> AbstractContextManager[Any]:
     """Recall with other weights."""
-    return patch.object(fusing, "fused", partial(fusing.fused, weights=replace(fusing.WEIGHTS, **weights)))
+    return patch.object(ranking, "fused", partial(ranking.fused, weights=replace(ranking.WEIGHTS, **weights)))
 
 
 def nothing(shelf: Any, *_: Any) -> Any:
@@ -79,20 +80,20 @@ def nothing(shelf: Any, *_: Any) -> Any:
 
 
 RULES: Mapping[str, AbstractContextManager[Any]] = {
-    "words": patch.object(arms, "words", nothing),
+    "words": patch.object(ranking, "words_scores", nothing),
     "meaning": weighed(meaning=0.0),
     "near words": patch.object(asking, "NEAR_PER_WORD_MAX", 0),
     "session": weighed(session=0.0),
     "around": weighed(around=0.0),
-    "around: only the next message": patch.object(fusing, "HOPS", 1),
+    "around: only the next message": patch.object(ranking, "HOPS", 1),
     "around: long messages as short ones": weighed(brief_terms=1e9),
     "speaker": weighed(speaker=0.0),
-    "names of speakers are words": patch.object(asking, "_named", lambda *_: {}),
+    "names of speakers are words": patch.object(asking, "_speakers_named", lambda *_: {}),
     "telling": weighed(telling=0.0),
     "voice": weighed(machine=1.0),
     "voice: no look at who is asked": patch.object(asking, "_OF_THE_ASSISTANT", re.compile("(?!)")),
     "time": weighed(time_times=0.0, time_plus=0.0),
-    "time: not of what is named": patch.object(arms, "MENTION_FIT", 0.0),
+    "time: not of what is named": patch.object(ranking, "MENTION_FIT", 0.0),
     "words of a time in full": patch.object(asking, "TIME_WEIGHT", 1.0),
     "words of the frame in full": patch.object(asking, "FRAME_WEIGHT", 1.0),
 }

@@ -22,7 +22,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from machine import facts
-from perdure.engine.tokens import estimate_tokens
+from perdure.engine.text.tokens import estimate_tokens
 from recall.engine import Engine
 
 BUDGETS = (1_000, 2_000, 4_000, 8_000)

@@ -23,15 +23,13 @@ from typing import Any
 
 import numpy as np
 
-from perdure.adapters.embedding.kin import bundled_kin
-from perdure.adapters.embedding.static import StaticEmbedder
-from perdure.domain.times import to_us
-from perdure.engine.asking import understand
-from perdure.engine.entries import ROLE_CODES
-from perdure.engine.fusing import WEIGHTS, Measured, Weights, fused, measured
-from perdure.engine.passages import cut, telling
-from perdure.engine.shelf import Flags, Row, Shelf, rounded, shelved
-from perdure.engine.timewords import find_times
+from perdure.adapters.embedding.static import StaticEmbedder, bundled_kin
+from perdure.domain.times.instants import to_us
+from perdure.engine.search.columns import Flags, ItemColumns, ItemRow, item_columns, rounded
+from perdure.engine.search.entries import ROLE_CODES, cut, telling
+from perdure.engine.search.question import understand
+from perdure.engine.search.ranking import WEIGHTS, ArmScores, Weights, fused, measured
+from perdure.engine.times.mentions import find_times
 
 GRID = {
     "meaning": (0.0, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0),
@@ -57,7 +55,7 @@ class Asking:
 
     id: str
     allowed: Flags
-    found: Measured
+    found: ArmScores
     gold: frozenset[int]
     sessions: frozenset[int]
 
@@ -79,7 +77,7 @@ def main() -> None:
         print(f"  on questions not seen: {np.mean(held):.4f} before, {np.mean(unseen):.4f} fitted")
 
 
-def fit(shelf: Shelf, asked: list[Asking], start: Weights) -> Weights:
+def fit(shelf: ItemColumns, asked: list[Asking], start: Weights) -> Weights:
     best, top = start, goal(shelf, asked, start)
     for _ in range(ROUNDS_MAX):
         before = best
@@ -93,15 +91,15 @@ def fit(shelf: Shelf, asked: list[Asking], start: Weights) -> Weights:
     return best
 
 
-def goal(shelf: Shelf, asked: list[Asking], weights: Weights) -> float:
+def goal(shelf: ItemColumns, asked: list[Asking], weights: Weights) -> float:
     return float(np.mean(values(shelf, asked, weights)))
 
 
-def values(shelf: Shelf, asked: list[Asking], weights: Weights) -> list[float]:
+def values(shelf: ItemColumns, asked: list[Asking], weights: Weights) -> list[float]:
     return [_value(shelf, one, weights) for one in asked]
 
 
-def _value(shelf: Shelf, one: Asking, weights: Weights) -> float:
+def _value(shelf: ItemColumns, one: Asking, weights: Weights) -> float:
     order = fused(shelf, one.found, one.allowed, limit=60, weights=weights).items.tolist()
     hits = [place for place, item in enumerate(order[:10]) if item in one.gold]
     ideal = sum(1 / math.log2(place + 2) for place in range(min(10, len(one.gold))))
@@ -110,9 +108,9 @@ def _value(shelf: Shelf, one: Asking, weights: Weights) -> float:
     return (len(hits) / len(one.gold) + ndcg + (one.sessions <= set(seen[:5])) + (one.sessions <= set(seen[:10]))) / 4
 
 
-def stored(items: list[dict[str, Any]]) -> tuple[Shelf, dict[tuple[str, int], int], list[str]]:
+def stored(items: list[dict[str, Any]]) -> tuple[ItemColumns, dict[tuple[str, int], int], list[str]]:
     """All sessions on one shelf, where each message stands, and the session names by their codes."""
-    rows: list[Row] = []
+    rows: list[ItemRow] = []
     places: dict[tuple[str, int], int] = {}
     names: dict[str, None] = {}
     texts: list[str] = []
@@ -130,17 +128,19 @@ def stored(items: list[dict[str, Any]]) -> tuple[Shelf, dict[tuple[str, int], in
                 texts += [text[one.start : one.end] for one in passages]
                 times = [(to_us(time.first), to_us(time.last)) for time in find_times(text[:8_000], at, "UTC")]
                 places[name, seq] = len(rows)
-                rows.append(Row(passages, 1, ROLE_CODES[turn["role"]], name, seq, "", to_us(at), telling(text), times))
+                rows.append(ItemRow(passages, 1, ROLE_CODES[turn["role"]], name, seq, "", to_us(at), telling(text), times))
     codes, scales = rounded(StaticEmbedder().embed(texts))
     start = 0
     for place, row in enumerate(rows):
         end = start + len(row.passages)
         rows[place] = replace(row, vectors=codes[start:end], scales=scales[start:end])
         start = end
-    return shelved(rows, dims=codes.shape[1]), places, list(names)
+    return item_columns(rows, dims=codes.shape[1]), places, list(names)
 
 
-def askings(items: list[dict[str, Any]], shelf: Shelf, places: dict[tuple[str, int], int], names: list[str]) -> list[Asking]:
+def askings(
+    items: list[dict[str, Any]], shelf: ItemColumns, places: dict[tuple[str, int], int], names: list[str]
+) -> list[Asking]:
     embedder = StaticEmbedder()
     code = {name: place for place, name in enumerate(names)}
     found = []

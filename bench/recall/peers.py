@@ -120,7 +120,7 @@ class Perdure(Contender):
         """Run the job that makes vectors, and no other: what it costs to learn from messages is measured apart."""
         from dataclasses import replace
 
-        from perdure.ports.index import INDEX_JOB
+        from perdure.ports.tables.index import INDEX_JOB
 
         worker = self.engine.worker()
         done = replace(worker, handlers={INDEX_JOB: worker.handlers[INDEX_JOB]}).process(3_600)

@@ -205,15 +205,18 @@ def _check_jobs(round: Round, engine: perdure.Engine, when: str) -> None:
     """The job of each message came with it, and every job is done although its last holder died."""
     memory = engine.memory(USER)
     deadline = time.monotonic() + DRAIN_S
-    while left := [job for job in memory.jobs() if job.state != "done" and job.kind not in WAITING]:
+    while left := [job for job in memory.admin.jobs() if job.state != "done" and job.kind not in WAITING]:
         if time.monotonic() > deadline:
             round.wrong("lost", f"{when}: a job is never done: {left[0]!r:.500}")
             return
         round.check(engine.process(1).failed == 0, "does not heal", f"{when}: a job fails")
         time.sleep(0.01)
     latest = memory.messages(1)
-    if latest and memory.tally().up_to_seq != latest[-1].seq:
-        round.wrong("lost", f"{when}: the job of the last messages is not there: {memory.tally()}, {latest[-1].seq} messages")
+    if latest and memory.conversation.tally().up_to_seq != latest[-1].seq:
+        round.wrong(
+            "lost",
+            f"{when}: the job of the last messages is not there: {memory.conversation.tally()}, {latest[-1].seq} messages",
+        )
 
 
 PROMISE = Promise(
@@ -230,5 +233,4 @@ PROMISE = Promise(
         "killed while it ran jobs",
     ),
     figure="{wrong} lost, doubled, torn or out of order of {writes} acknowledged writes over {kills} kills",
-    needs_postgres=True,
 )

@@ -39,5 +39,4 @@ PROMISE = Promise(
     run,
     ("the faults of P1",),
     "{wrong} orphans in {stores verified} stores",
-    needs_postgres=True,
 )

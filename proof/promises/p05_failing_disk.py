@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import errno
 import shutil
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 import perdure
 from proof.harness import Promise, Round
 from proof.old_scenes import build_sqlite
-from proof.operations import OPERATIONS, Operation, migration, opened, state_of
+from proof.operations import OPERATIONS, WAIT, Operation, SteppedClock, migration, opened, stuck_jobs
 from proof.strikes import Ahead, Arena, Lives, Struck, arena
 from proof.syscalls import KINDS, Act, Plan
 from proof.wholeness import check_heals, check_whole
@@ -23,9 +25,16 @@ WAITS_MAX = 3
 ROOMS = (0, 4_096, 40_000, 200_000)
 """Bytes that are left on a full disk."""
 FULL, FILE_LIMIT = "disk full", "file size limit"
+AT_WORK = "no room for jobs"
+REFUSED_ONCE = "a job refused once"
+WORK = "work on much"
+ROOMS_AT_WORK = range(0, 320_000, 10_000)
+"""The disk is full within one job after the other."""
 QUICK_ROUNDS = 2
 """How often the quick round meets each kind."""
-QUICK_OPERATIONS = ("create", "append", "remember", "merge", "forget entity", "backup", "restore", "work", "purge")
+QUICK_TRIES = 10
+"""It looks so often for a fault that is really met: an operation that needs little room may end on a full disk, too."""
+QUICK_OPERATIONS = ("create", "append", "remember", "merge", "forget entity", "backup", "restore", "work", WORK, "purge")
 NAMED = frozenset(one.__name__ for one in (perdure.Unavailable, perdure.LimitExceeded))
 """What a caller may be told: to try again later. The other names would say that the call, or the data, is wrong."""
 
@@ -70,6 +79,8 @@ class Trial:
     words: str
     plan: Plan
     lives: Lives
+    made: tuple[str, ...] = ()
+    """What its jobs make when nothing disturbs them."""
 
 
 def run(round: Round) -> None:
@@ -90,9 +101,14 @@ def run(round: Round) -> None:
 
         with Ahead(struck_by, everything, all_in_turn=whole and round.only_case is None) as ahead:
             for case in round.cases(quick=QUICK_ROUNDS * len(kinds), full=len(everything), name="faults"):
+                if whole:
+                    trial = everything[case.number]
+                    _judge(round, trial, ahead.struck(trial, case.number))
+                    continue
                 some = groups[kinds[case.number % len(kinds)]]
-                trial = everything[case.number] if whole else case.chance.choice(some)
-                _judge(round, trial, ahead.struck(trial, case.number))
+                for trial in case.chance.sample(some, min(QUICK_TRIES, len(some))):
+                    if _judge(round, trial, ahead.struck(trial, case.number)):
+                        break
         _background(round, made)
 
 
@@ -104,17 +120,30 @@ def _trials(round: Round, arena: Arena, operation: Operation) -> Iterator[Trial]
     log = arena.control.log()[: counted.said("acked")[-1]]
     shutil.rmtree(counted.folder)
     round.count("calls", len(log))
+    made = tuple(arena.made(operation)) if operation.jobs_alone else ()
+    for trial in _trials_at(operation, tuple(states), log):
+        yield replace(trial, made=made)
+
+
+def _trials_at(operation: Operation, states: tuple[str, ...], log: Sequence[str]) -> Iterator[Trial]:
     for kind in KINDS_OF_FAULT:
         calls = sum(one in kind.calls for one in log)
         for lasting in (False, True):
             for at in _spread(calls, WAITS_MAX if lasting and kind.calls == ("lock",) else PLACES_MAX):
                 plan = Plan(kind.calls, at, kind.act, kind.error)
                 words = f"{kind.name}, {at} of {calls}, {'for good' if lasting else 'once'}"
-                yield Trial(operation, tuple(states), kind.name, words, replace(plan, lasting=lasting), {})
+                name = REFUSED_ONCE if operation.jobs_alone and kind.calls == ("write",) and not lasting else kind.name
+                yield Trial(operation, states, name, words, replace(plan, lasting=lasting), {})
+    if operation.name == WORK:
+        for room in ROOMS_AT_WORK:
+            yield Trial(operation, states, AT_WORK, f"a disk with {room} bytes left", Plan(KINDS), {"room": room})
+            words = f"no file may grow by more than {room} bytes"
+            yield Trial(operation, states, AT_WORK, words, Plan(KINDS), {"bytes_left": room})
+        return
     for room in ROOMS:
         words = f"no file may grow by more than {room} bytes"
-        yield Trial(operation, tuple(states), FILE_LIMIT, words, Plan(KINDS), {"bytes_left": room})
-        yield Trial(operation, tuple(states), FULL, f"a disk with {room} bytes left", Plan(KINDS), {"room": room})
+        yield Trial(operation, states, FILE_LIMIT, words, Plan(KINDS), {"bytes_left": room})
+        yield Trial(operation, states, FULL, f"a disk with {room} bytes left", Plan(KINDS), {"room": room})
 
 
 def _spread(calls: int, most: int) -> Sequence[int]:
@@ -124,7 +153,8 @@ def _spread(calls: int, most: int) -> Sequence[int]:
     return sorted({1 + round(number * (calls - 1) / (most - 1)) for number in range(most)})
 
 
-def _judge(round: Round, trial: Trial, struck: Struck) -> None:
+def _judge(round: Round, trial: Trial, struck: Struck) -> bool:
+    """Look at what came of it. Whether the fault was met, or can be met nowhere here."""
     when = f"{trial.operation.name}: {trial.words}"
     left = [struck.folder]
     if trial.lives.get("room") is not None:
@@ -132,8 +162,8 @@ def _judge(round: Round, trial: Trial, struck: Struck) -> None:
         if struck.said("not permitted"):
             round.facts["a small file system"] = "not permitted here"
             shutil.rmtree(struck.folder)
-            return
-    _note_met(round, trial, struck)
+            return True
+    met = _note_met(round, trial, struck)
     for one in struck.told:
         if "error" in one:
             # SQLite takes a page that the disk does not give back for damage, and so it looks.
@@ -150,30 +180,44 @@ def _judge(round: Round, trial: Trial, struck: Struck) -> None:
     for state in struck.said("state"):
         if trial.operation.exact:
             round.check(state == trial.states[-1], "another state", f"{when}: finished, it left another state")
+    for one in chain.from_iterable(struck.said("stuck")):
+        round.wrong("stuck job", f"{when}: {one}")
+    for made in struck.said("made"):
+        missing, more = Counter(trial.made) - Counter(made), Counter(made) - Counter(trial.made)
+        round.check(not missing and not more, "lost work", f"{when}: missing {[*missing][:5]}, too much {[*more][:5]}")
+        round.count("stores whose jobs were compared")
     _look_again(round, trial, struck, left[-1], when)
     for path in left:
         shutil.rmtree(path, ignore_errors=True)
+    return met
 
 
 def _look_again(round: Round, trial: Trial, struck: Struck, folder: Path, when: str) -> None:
     """The process has ended without closing anything: what it acknowledged is there."""
     if not struck.said("state"):
         return
-    with round.guarded("does not open"), opened(folder) as engine:
+    clock = SteppedClock(2 * len(trial.operation.steps))
+    if trial.operation.waits:
+        clock.move(seconds=WAIT.total_seconds())  # where the process that has ended has left it
+    with round.guarded("does not open"), opened(folder, clock=clock) as engine:
         if trial.operation.exact:
-            round.check(state_of(engine, folder) == trial.states[-1], "lost", f"{when}: after its end, the state is another")
+            state = trial.operation.state(engine, folder)
+            round.check(state == trial.states[-1], "lost", f"{when}: after its end, the state is another")
         check_whole(round, engine, when=when)
         if not trial.operation.exact:
             check_heals(round, engine, when=when)
+            for one in stuck_jobs(engine, clock.now()):
+                round.wrong("stuck job", f"{when}: after its end, {one}")
 
 
-def _note_met(round: Round, trial: Trial, struck: Struck) -> None:
+def _note_met(round: Round, trial: Trial, struck: Struck) -> bool:
     refused = bool(struck.said("error"))
     if trial.lives:
         round.count(f"{trial.kind}: refused" if refused else f"{trial.kind}: room enough")
         if refused:
             round.met(trial.kind)
-    elif struck.acted:
+        return refused
+    if struck.acted:
         round.met(trial.kind)
         round.met("failed for good" if trial.plan.lasting else "failed once")
         round.count("failed calls", struck.acted)
@@ -181,6 +225,7 @@ def _note_met(round: Round, trial: Trial, struck: Struck) -> None:
             round.count("read meanwhile" if read else "not read meanwhile")
     else:
         round.count("calls not reached")
+    return bool(struck.acted)
 
 
 def _background(round: Round, arena: Arena) -> None:
@@ -221,6 +266,8 @@ PROMISE = Promise(
         "failed once",
         "failed for good",
         FILE_LIMIT,
+        AT_WORK,
+        REFUSED_ONCE,
         "background worker in trouble",
     ),
     figure="{wrong} lost, unhandled or not healed over {faults} faults of {kinds} kinds; {refusals} refusals by name",

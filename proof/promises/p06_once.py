@@ -15,6 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import perdure
 from proof.accounts import Told, check_accounts
+from proof.cancelling import cancel_calls
 from proof.harness import Case, Promise, Round
 from proof.ledgers import LedgerReader
 from proof.network import Proxy, Weather
@@ -51,6 +52,7 @@ def run(round: Round) -> None:
                 network.proxy.calm()
         with perdure.open(settings=sqlite) as engine:
             check_heals(round, engine, when="all requests on SQLite")
+    cancel_calls(round)
 
 
 def _kind(case: Case) -> str:
@@ -152,7 +154,7 @@ def _times_found(memory: perdure.Memory, request: Request) -> int:
         case "save":
             return len(memory.state.history(request.key))
         case "merge":
-            return sum(series.api_calls for series in memory.list_series())
+            return sum(series.api_calls for series in memory.series.list())
         case "remember":
             return sum(one.mentions for held in memory.memories.list() for one in held.statements)
     return len(memory.todos.list(closed=True))
@@ -200,7 +202,7 @@ def _lose_a_process(round: Round, case: Case, settings: perdure.Settings, team: 
 def _there(memory: perdure.Memory, request: Request) -> bool:
     """Whether anything of it is in the store."""
     return bool(
-        memory.messages(1) or memory.state.keys() or memory.list_series() or memory.memories.list() or memory.todos.list()
+        memory.messages(1) or memory.state.keys() or memory.series.list() or memory.memories.list() or memory.todos.list()
     )
 
 
@@ -259,17 +261,21 @@ def _as_http(user: str, request: Request) -> tuple[str, str, Any]:
             many = [{"role": "user", "content": request.text(one), "id": request.part_id(one)} for one in range(request.parts)]
             return "POST", f"{base}/messages/batch", {"messages": many}
         case "remember":
-            return "POST", f"{base}/memories", {
-                "content": request.text(), "attribute": f"fact_{request.id}", "value": request.id
-            }  # fmt: skip
+            return (
+                "POST",
+                f"{base}/memories",
+                {"content": request.text(), "attribute": f"fact_{request.id}", "value": request.id},
+            )
         case "todo":
             return "POST", f"{base}/todos", {"content": request.text()}
         case "save" | "save_own":
             return "PUT", f"{base}/state/{request.key}", {"value": {"by": request.id, "text": request.text()}}
     start, end = (time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(one)) for one in request.window)
-    return "POST", f"{base}/series/{request.key}/entries", {
-        "entries": request.entries(), "window": {"start": start, "end": end}
-    }  # fmt: skip
+    return (
+        "POST",
+        f"{base}/series/{request.key}/entries",
+        {"entries": request.entries(), "window": {"start": start, "end": end}},
+    )
 
 
 def _lose_a_server(round: Round, case: Case, second: Server, turn: int) -> None:
@@ -313,13 +319,15 @@ PROMISE = Promise(
     id="P6",
     says="the same request twice is once",
     tried_by="the answer of a commit lost (PostgreSQL's by the network, SQLite's with its process, HTTP's with the server), "
-    "and the request repeated under the same id",
+    "and the request repeated under the same id; async calls, turns and openings cancelled while a commit of theirs is held",
     run=run,
     evidence=(
         "the answer of PostgreSQL's commit was lost",
         "a process was killed between its commit and its answer",
         "the server was killed with a request in hand",
+        "cancelled in the middle of a commit",
+        "a turn was given back",
     ),
-    figure="{wrong} doubled, lost or torn over {answers lost} requests whose answer was lost, of {requests}",
-    needs_postgres=True,
+    figure="{wrong} doubled, lost, torn or left open over {answers lost} requests whose answer was lost, of {requests}, and "
+    "{cancelled calls} cancelled calls",
 )

@@ -206,5 +206,4 @@ PROMISE = Promise(
     run=run,
     evidence=("a rival was faster on SQLite", "a rival was faster on PostgreSQL"),
     figure="{wrong} anomalies, lost updates, stale reads or refusals over {calls} calls",
-    needs_postgres=True,
 )

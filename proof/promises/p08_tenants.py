@@ -152,5 +152,4 @@ PROMISE = Promise(
         "a role that owns nothing was bound",
     ),
     figure="{wrong} leaks over {calls on SQLite} calls on SQLite and {calls on PostgreSQL} on PostgreSQL",
-    needs_postgres=True,
 )

@@ -10,7 +10,6 @@ import dataclasses
 import io
 import multiprocessing
 import os
-import random
 import resource
 import shutil
 from collections import Counter
@@ -22,10 +21,11 @@ from typing import Any
 
 import perdure
 import perdure.aio
-from perdure.contexts import ContextManager
+from perdure.documents import ContextManager
+from perdure.domain.errors import ALL_ERRORS
 from perdure.testing import StoppedClock
-from proof import http_probes, mcp_probes, parsers, surface
-from proof.fuzzing import Tally, given_to, judged, run_awaited, shown, told_of, watchdog
+from proof import http_probes, long_inputs, mcp_probes, parsers, surface
+from proof.fuzzing import MESSAGE_CHARS_MAX, Tally, given_to, judged, run_awaited, shown, told_of, watchdog
 from proof.harness import Case, Promise, Round
 from proof.hostile import Agreeing, Hostile, nested
 from proof.surface import Call, Plausible, World
@@ -35,13 +35,24 @@ CASE_S = 240.0
 CASE_BYTES_MAX = 3 * 2**30
 """Memory that one case may take: an input that is small must not become large."""
 SOUND_TRIES = 12
+CASES = 190
+LONG_TURNS = 120
+"""A quick round reads one of so many shapes of long input."""
 FACES = ("memory", "parsers", "parsers", "memory", "parsers", "sqlite", "parsers", "memory", "aio", "parsers")
 """What is fuzzed in turn: the store in memory and the parsers give the volume."""
 INPUTS = {"memory": (500, 3_000), "parsers": (1_200, 8_500), "sqlite": (300, 1_500), "aio": (300, 1_500)}
 """Inputs of one case of a face, in a quick and in a full round."""
 CORE: tuple[Any, ...] = (
-    10**5_000, "\ud800", object(), nested(900), datetime.max.replace(tzinfo=UTC), Agreeing("\ud800"), float("nan"), b"", "x" * 5_000,
-)  # fmt: skip
+    10**5_000,
+    "\ud800",
+    object(),
+    nested(900),
+    datetime.max.replace(tzinfo=UTC),
+    Agreeing("\ud800"),
+    float("nan"),
+    b"",
+    "x" * 5_000,
+)
 CORE_TEXTS = (
     "",
     "\0",
@@ -58,7 +69,8 @@ CORE_TEXTS = (
 )
 FIRST = (0, FACES.index("sqlite"), FACES.index("aio"))
 """Cases that begin with every call as it wants to be called."""
-NEVER_ANSWERS: frozenset[str] = frozenset()
+NEVER_ANSWERS = frozenset({"Engine.distribute"})
+"""Calls that are refused wherever they are made here: this one asks for a Citus cluster."""
 NEVER_REFUSES = frozenset({"Tools.call_tool", "names.split_channel", "State.load"})
 """Calls that answer whatever they are given: a tool's refusal is an answer too."""
 COPY = ("counts", "evidence", "wrongs", "facts")
@@ -69,8 +81,9 @@ def run(round: Round) -> None:
     refused: Counter[str] = Counter()
     slowest = (0.0, "")
     full_calls = _surface_is_whole(round)
+    _errors_are_short(round)
     _warm(round)
-    for case in round.cases(quick=len(FACES), full=190, name="cases"):
+    for case in round.cases(quick=len(FACES), full=CASES, name="cases"):
         face = FACES[case.number % len(FACES)]
         told = _in_a_process(round, case, face)
         if told is None:
@@ -86,6 +99,13 @@ def run(round: Round) -> None:
         _reached(round, full_calls, answered, refused)
         http_probes.run(round)
         mcp_probes.run(round)
+
+
+def _errors_are_short(round: Round) -> None:
+    """Whatever a call puts into an error, what comes out can be shown: calls quote little, and this is behind them."""
+    for kind in ALL_ERRORS:
+        said = str(kind("a" * 50_000))
+        round.check(len(said) <= MESSAGE_CHARS_MAX, "badly said", f"{kind.__name__} says {len(said)} characters")
 
 
 def _surface_is_whole(round: Round) -> dict[str, Call]:
@@ -178,7 +198,7 @@ def _case(there: Any, round: Round, case: Case, face: str) -> None:
     try:
         with watchdog():
             if face == "parsers":
-                names = _fuzz_parsers(part, tally, case.chance, folder)
+                names = _fuzz_parsers(part, tally, case, folder)
             else:
                 _fuzz_calls(part, tally, case, face, folder)
     except BaseException as error:
@@ -208,7 +228,7 @@ def _fuzz_calls(round: Round, tally: Tally, case: Case, face: str, folder: Path)
             _try(round, tally, call, plausible, loop, sound=False)
         done = engine.process(60)
         round.check(done.failed == 0 and done.parked == 0, "jobs fail", f"{face}: {done} on what was stored by the fuzz")
-        dead = [job for user in engine.users() for job in engine.memory(user).jobs("dead")]
+        dead = [job for user in engine.users() for job in engine.memory(user).admin.jobs("dead")]
         round.check(not dead, "jobs fail", f"{face}: {[(job.kind, job.error) for job in dead[:3]]}")
         findings = engine.verify().findings
         round.count("stores verified")
@@ -260,7 +280,8 @@ def _inputs(round: Round, face: str) -> int:
     return round.sized(quick=INPUTS[face][0], full=INPUTS[face][1])
 
 
-def _fuzz_parsers(round: Round, tally: Tally, chance: random.Random, folder: Path) -> list[str]:
+def _fuzz_parsers(round: Round, tally: Tally, case: Case, folder: Path) -> list[str]:
+    chance = case.chance
     hostile = Hostile(chance)
 
     def read(parser: parsers.Parser, value: Any) -> None:
@@ -277,9 +298,19 @@ def _fuzz_parsers(round: Round, tally: Tally, chance: random.Random, folder: Pat
             parser = found[number] if number < len(found) else chance.choices(found, weights)[0]
             value = parser.samples[0] if number < len(found) else parsers.given_to_parser(parser, hostile)
             read(parser, value)
+        if round.size == "full" or case.number == FACES.index("parsers"):
+            turns = LONG_TURNS if round.size == "quick" else CASES * FACES.count("parsers") // len(FACES)
+            turn = chance.randrange(turns) if round.size == "quick" else _turn_of_parsers(case.number)
+            long_inputs.read_long(round, found, chance, turn=turn, turns=turns)
         findings = engine.verify().findings
         round.check(not findings, "not whole", f"parsers: {findings[:3]}")
     return [one.name for one in found]
+
+
+def _turn_of_parsers(number: int) -> int:
+    """The how many-th case of parsers it is."""
+    whole, rest = divmod(number, len(FACES))
+    return whole * FACES.count("parsers") + FACES[:rest].count("parsers")
 
 
 # -- worlds
@@ -295,7 +326,7 @@ def _world(face: str, folder: Path, *, rich: bool) -> Iterator[tuple[World, perd
     loop = asyncio.new_event_loop() if face == "aio" else None
     if loop is not None:
         opened = loop.run_until_complete(perdure.aio.open(settings=settings, clock=clock))
-        engine = opened._engine
+        engine = opened._sync
     else:
         engine = opened = perdure.open(settings=settings, clock=clock)
     try:
@@ -325,12 +356,6 @@ def _made_async(world: World, loop: Any) -> None:
 
     world.is_async = True
     world.turn_class = AsyncTurn
-    world.sync_names = {
-        "AsyncEngine": "Engine", "AsyncMemory": "Memory", "AsyncState": "State", "AsyncSeries": "SeriesHandle", "AsyncTools": "Tools",
-        "AsyncConversation": "Conversation", "AsyncTranscripts": "TranscriptHandle", "AsyncMemories": "Memories",
-        "AsyncEntities": "EntityHandle", "AsyncTodos": "TodoHandle", "AsyncTasks": "TaskHandle", "AsyncInstructions": "InstructionHandle",
-        "AsyncLessons": "LessonHandle", "AsyncAgentHandle": "AgentHandle", "AsyncApiKeyHandle": "ApiKeyHandle",
-    }  # fmt: skip
 
     def in_a_turn(name: str) -> Callable[..., Any]:
         async def call(*args: Any, **named: Any) -> Any:
@@ -345,17 +370,19 @@ def _made_async(world: World, loop: Any) -> None:
 PROMISE = Promise(
     id="P9",
     says="any input gets an answer or a named refusal",
-    tried_by="every public call and parser fuzzed in memory, on SQLite and awaited; raw HTTP on a socket; MCP on a pipe and over HTTP",
+    tried_by="every public call and parser fuzzed in memory, on SQLite and awaited; 100 KB of each of many shapes to "
+    "every parser, beside 50 KB of the same; raw HTTP on a socket; MCP on a pipe and over HTTP",
     run=run,
     evidence=(
         "fuzzed memory",
         "fuzzed sqlite",
         "fuzzed aio",
         "fuzzed parsers",
+        "read 100 KB",
         "http refused",
         "http answered",
         "mcp answered",
         "mcp survived garbage",
     ),
-    figure="{wrong} unhandled over {inputs} inputs to {calls and parsers} calls and parsers; 0 of {http requests} HTTP answers were 5xx; every one of {mcp ids} JSON-RPC ids was answered",
+    figure="{wrong} unhandled over {inputs} inputs to {calls and parsers} calls and parsers, and {long inputs} of 100 KB; 0 of {http requests} HTTP answers were 5xx; every one of {mcp ids} JSON-RPC ids was answered",
 )

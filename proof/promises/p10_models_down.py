@@ -19,8 +19,9 @@ from typing import Literal
 import perdure
 from perdure.adapters import wire
 from perdure.adapters.embedding.http import ServerModel, ollama_embedder, openai_embedder
-from perdure.domain.recall import ENTRY_KINDS
-from perdure.services import assembly, modelled
+from perdure.domain.context.recall import ENTRY_KINDS
+from perdure.services.context import assembly
+from perdure.services.models import model_backed
 from perdure.settings import Settings
 from perdure.testing import StoppedClock
 from proof.chat_faults import chat_faults
@@ -41,10 +42,15 @@ HEALING_ROUNDS = 40
 PATIENT_S, HASTY_S = 20.0, 0.15
 QUICK = 10
 ALWAYS = (
-    ("embedding", "rows too short", False), ("embedding", "zeros", False), ("embedding", "HTTP 401", False),
-    ("embedding", "nobody listens", True), ("embedding", "never answers", False), ("chat", "never answers", False),
-    ("chat", "HTTP 500", True), ("chat", "another schema", False),
-)  # fmt: skip
+    ("embedding", "rows too short", False),
+    ("embedding", "zeros", False),
+    ("embedding", "HTTP 401", False),
+    ("embedding", "nobody listens", True),
+    ("embedding", "never answers", False),
+    ("chat", "never answers", False),
+    ("chat", "HTTP 500", True),
+    ("chat", "another schema", False),
+)
 """Of every sort one: these come first, whatever the seed."""
 
 
@@ -165,7 +171,7 @@ def _opened(round: Round, plan: Plan, host: ModelHost) -> Iterator[Trial]:
     common = {"url": url, "profile": "complete", "layers": LAYERS, "durability": "normal"}
     host.mend()
     wire.PAUSE_S = 0.0
-    modelled.CALL_S = assembly.FOLD_S = PATIENT_S
+    model_backed.CALL_S = assembly.FOLD_S = PATIENT_S
     if plan.layer == "chat":
         settings = Settings(**common, embedder="none", model=host.setting(plan.protocol))
         engine = perdure.open(settings=settings, clock=clock)
@@ -178,7 +184,7 @@ def _opened(round: Round, plan: Plan, host: ModelHost) -> Iterator[Trial]:
             yield Trial(round, plan, host, engine, clock)
     finally:
         host.mend()
-        modelled.CALL_S = assembly.FOLD_S = PATIENT_S
+        model_backed.CALL_S = assembly.FOLD_S = PATIENT_S
         path = Path(url.removeprefix("sqlite:///"))
         for left in path.parent.glob(f"{path.name}*"):
             left.unlink()
@@ -189,7 +195,7 @@ def _tried(trial: Trial) -> None:
     met = host.met[fault.name]
     host.break_(fault)
     if fault.slow:
-        modelled.CALL_S = assembly.FOLD_S = HASTY_S
+        model_backed.CALL_S = assembly.FOLD_S = HASTY_S
     trial.talk("the fair in May")
     if fault.slow:
         _append_beside_a_hanging_model(trial)
@@ -211,7 +217,7 @@ def _tried(trial: Trial) -> None:
     else:
         trial.round.met("passing faults")
     host.mend()
-    modelled.CALL_S = assembly.FOLD_S = PATIENT_S
+    model_backed.CALL_S = assembly.FOLD_S = PATIENT_S
     _check_healed(trial)
 
 
@@ -271,7 +277,9 @@ def _check_healed(trial: Trial) -> None:
 
 
 def _check_done(trial: Trial, when: str) -> None:
-    left = [job for job in trial.ana.jobs() if job.state in ("running", "dead") or (job.state == "ready" and job.attempts)]
+    left = [
+        job for job in trial.ana.admin.jobs() if job.state in ("running", "dead") or (job.state == "ready" and job.attempts)
+    ]
     trial.check(not left, "not done", f"{when}: {[(job.kind, job.state, job.last_error) for job in left]}")
 
 
@@ -285,7 +293,7 @@ def _check_known_once(trial: Trial) -> None:
 
 def _check_digests_once(trial: Trial) -> None:
     """Each session has its digest, and no messages were taken into two versions of one layer."""
-    for session in trial.ana.sessions():
+    for session in trial.ana.conversation.sessions():
         digests = trial.ana.conversation.digests(session=session.id, limit=100)
         kinds = {digest.kind for digest in digests}
         if session.ended_at is not None:

@@ -20,11 +20,12 @@ import perdure
 from perdure.adapters import wire
 from perdure.app import chat_with
 from perdure.domain.scope import RESERVED, Owner
-from perdure.engine.committing import CLOSE_MIN
-from perdure.engine.extract_replies import PROPOSALS_MAX, TODOS_MAX
-from perdure.ports.rows import TABLES
-from perdure.services import assembly, modelled
-from perdure.services.summarising import LESSONS_MAX
+from perdure.engine.knowledge.committer import CLOSE_MIN
+from perdure.engine.models.replies import PROPOSALS_MAX, TODOS_MAX
+from perdure.ports.tables.rows import TABLES
+from perdure.services.context import assembly
+from perdure.services.models import model_backed
+from perdure.services.models.writer import LESSONS_MAX
 from perdure.settings import Settings
 from perdure.testing import StoppedClock
 from proof.harness import Case, Promise, Round
@@ -38,9 +39,15 @@ LAYERS = perdure.Layers(fold_messages_min=6, rolling_turns=2, spine_turns=2, his
 ANA, BOB = Owner("default", "ana"), Owner("default", "bob")
 PURPOSES = ("extract", "fold", "rolling", "session", "spine", "relevance", "storage", "chat")
 TALK = (
-    "I live in Austin.", "I work at Acme.", "My sister is Clara.", "I like tea.", "I will send the report to Clara by Friday.",
-    "Please plan the trip to the fair.", "The code is QX-4711.", "That is all about the fair.",
-)  # fmt: skip
+    "I live in Austin.",
+    "I work at Acme.",
+    "My sister is Clara.",
+    "I like tea.",
+    "I will send the report to Clara by Friday.",
+    "Please plan the trip to the fair.",
+    "The code is QX-4711.",
+    "That is all about the fair.",
+)
 GROWTH_BYTES_MAX = 1_500_000
 """What all answers of one case may add to a user's rows, of whatever length they are."""
 APPEND_ONLY = ("messages", "tool_calls", "state_revisions", "series_entries", "series_past", "operations")
@@ -80,7 +87,7 @@ def run(round: Round) -> None:
     """Every text in every manner, in an order of the seed; a quick round has the first few of every manner."""
     with ModelHost(able) as host, ModelHost(able) as trap:
         wire.PAUSE_S = 0.0
-        modelled.CALL_S = assembly.FOLD_S = 20.0
+        model_backed.CALL_S = assembly.FOLD_S = 20.0
         world = _world(round, host, trap.url)
         plans = _plans(round, world.target)
         for case in round.cases(quick=QUICK, full=min(FULL, len(plans)), name="answers"):
@@ -108,9 +115,16 @@ def _plans(round: Round, target: Target) -> list[tuple[str, str]]:
 
 def _settings(url: str, host: ModelHost, folder: Path) -> Settings:
     return Settings(
-        url=url, profile="complete", layers=LAYERS, embedder="none", model=host.setting("openai"), save_results="auto",
-        durability="normal", files_dir=str(folder / "files"), agents_dir=str(folder / "agents"),
-    )  # fmt: skip
+        url=url,
+        profile="complete",
+        layers=LAYERS,
+        embedder="none",
+        model=host.setting("openai"),
+        save_results="auto",
+        durability="normal",
+        files_dir=str(folder / "files"),
+        agents_dir=str(folder / "agents"),
+    )
 
 
 def _world(round: Round, host: ModelHost, trap: str) -> World:
@@ -219,7 +233,7 @@ def _lived(round: Round, engine: perdure.Engine, clock: StoppedClock) -> list[st
 
 
 def _check_met(round: Round, engine: perdure.Engine, connections: int, asked: int, words: str) -> None:
-    usage = engine.memory("ana").usage()
+    usage = engine.memory("ana").admin.usage()
     for one in usage:
         if one.purpose in PURPOSES:
             round.met(f"hostile answers to {one.purpose}")

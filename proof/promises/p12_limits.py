@@ -8,13 +8,16 @@ import os
 import socket
 import threading
 from dataclasses import fields
+from itertools import pairwise
 from typing import Any
+from unittest.mock import patch
 
 import perdure
 from perdure.domain.limits import Limits
-from perdure.interfaces.http.asking import LIMIT_MAX
+from perdure.engine.names import compare
+from perdure.interfaces.http.fields import LIMIT_MAX
 from perdure.interfaces.mcp.stdio import LINE_BYTES_MAX
-from proof import bounds
+from proof import bounds, crowding
 from proof.bounds import Bound, Scene
 from proof.harness import Promise, Round
 from proof.mcp_probes import HELLO, Listener, tell
@@ -22,6 +25,7 @@ from proof.served import Served, serving, speaking_mcp
 from proof.servers import fresh_sqlite
 from proof.wholeness import check_heals
 from proof.workers.flooded import flood
+from proof.workers.growing import grow
 
 GROWTH_BYTES_MAX = 96 * 2**20
 """What a process may grow by under a flood: caches of words and vectors fill up to their bounds, and nothing else."""
@@ -30,8 +34,18 @@ QUEUE_MAX = 40
 FOLLOWING_MAX = 5
 """A job that was let in may cause others, of so many kinds at most; none is let in meanwhile."""
 FLOOD_S = 300.0
+GROW_S = 900.0
+GROWN_BYTES_MAX = 32 * 2**20
+"""What a process may grow by while it appends: SQLite's pages in memory, up to their bound."""
+COST_RATIO_MAX = 2.0
 RATE = 10
 BODY_BYTES = 64 * 1024
+SLOW_BODIES, SILENT = 520, 2_100
+"""More than there are places for requests, and for connections."""
+SLOW_S = 15.0
+LOOK_ALIKES = ("Katherine Andersson", "Catherine Anderson", "Kathrin Andersen", "Katharina Andersonn")
+COMPARED_MAX = 100
+"""Pairs of names that are judged for a new one: some of those known, and those among them that seem to be the same."""
 
 
 def run(round: Round) -> None:
@@ -49,7 +63,9 @@ def run(round: Round) -> None:
     if round.only_case is None:
         _http(round)
         _mcp(round)
+        _new_names(round)
         _flood(round)
+        _grow(round)
 
 
 def _exact(round: Round, bound: Bound) -> None:
@@ -78,7 +94,7 @@ def _exact(round: Round, bound: Bound) -> None:
 def _http(round: Round) -> None:
     folder = round.folder / "http"
     folder.mkdir()
-    with serving(folder, "--body-max-mb", str(BODY_BYTES / 2**20), "--rate", str(RATE)) as server:
+    with serving(folder, "--body-max-mb", str(BODY_BYTES / 2**20), "--rate", str(RATE), "--no-auth") as server:
         for size, wanted in ((BODY_BYTES, False), (BODY_BYTES + 1, True)):
             status, body = _asked(server, "PUT", "/v1/users/ana/state/k", _json_of(size))
             round.check(
@@ -95,6 +111,36 @@ def _http(round: Round) -> None:
                 f"`limit` = {limit}, of {LIMIT_MAX} allowed, is answered with {status}: {body[:200]!r}",
             )
         _http_flood(round, server)
+    _http_crowd(round)
+
+
+def _http_crowd(round: Round) -> None:
+    """One weak key, then nobody in particular, hold every place they can get: all others are answered meanwhile."""
+    folder = round.folder / "crowd"
+    folder.mkdir()
+    with perdure.open(f"sqlite:///{folder / 'served.db'}") as engine:
+        weak, other = (engine.api_keys.create(name, permission="read").secret for name in ("weak", "other"))
+    with serving(folder) as server:
+        with crowding.slow_bodies(server.port, weak, SLOW_BODIES) as lines:
+            _others_are_served(round, server, other, f"{SLOW_BODIES} slow bodies of one key")
+            told = crowding.answers(lines, SLOW_S)
+            round.check(
+                len(told) == len(lines) and set(told) <= {408, 503},
+                "slow senders",
+                f"{len(lines) - len(told)} of {len(lines)} still hold a place after {SLOW_S:.0f} s; told: {sorted(set(told))}",
+            )
+            round.met("slow senders were cut", told.count(408))
+        with crowding.silent(server.port, SILENT):
+            _others_are_served(round, server, other, f"{SILENT} silent connections")
+
+
+def _others_are_served(round: Round, server: Served, secret: str, meanwhile: str) -> None:
+    for path, key in (("/healthz", None), ("/readyz", None), ("/v1/users", secret)) * 3:
+        heard = crowding.ask(server.port, path, key)
+        round.check(
+            heard.status == 200, "crowded out", f"{heard.who} got {heard.status} in {heard.seconds:.1f} s beside {meanwhile}"
+        )
+        round.met("others were answered in a crowd")
 
 
 def _http_flood(round: Round, server: Served) -> None:
@@ -181,6 +227,31 @@ def _mcp(round: Round) -> None:
         round.check(listener.join(), "hangs", "`perdure mcp` did not end")
 
 
+# -- more names than can be compared
+
+
+def _new_names(round: Round) -> None:
+    """A new name is compared with a few of those that look like it, however many there are; none of it in the transaction."""
+    compared: list[int] = []
+    real = compare.compare
+
+    def counting(*names: Any, **more: Any) -> Any:
+        compared[-1] += 1
+        return real(*names, **more)
+
+    with perdure.open(fresh_sqlite(round.folder)) as engine, patch.object(compare, "compare", counting):
+        ana = engine.memory("ana")
+        for number in range(round.sized(quick=150, full=1_500)):
+            compared.append(0)
+            name = f"{LOOK_ALIKES[number % len(LOOK_ALIKES)]} {number}"
+            ana.remember(f"{name} likes tea", "PEOPLE", entities=[f"person:{name}"])
+            round.met("a name was added to many like it")
+        most = max(compared)
+        round.facts["comparisons"] = f"{most} at most for one new name among {len(compared)} that look like it"
+        round.check(most <= COMPARED_MAX, "grows", f"{most} names were compared for one new one, more than {COMPARED_MAX}")
+        check_heals(round, engine, when="many names", seconds=60)
+
+
 # -- more than the jobs can do
 
 
@@ -220,9 +291,50 @@ def _flood(round: Round) -> None:
         check_heals(round, engine, when="the flood", seconds=120)
 
 
+# -- more and more
+
+
+def _grow(round: Round) -> None:
+    """Message after message of one user: no append costs more than those before, and nothing grows but the file, evenly."""
+    folder = round.folder / "growing"
+    folder.mkdir()
+    appends = round.sized(quick=1_000, full=100_000)
+    context = multiprocessing.get_context("fork")
+    here, there = context.Pipe(duplex=False)
+    process = context.Process(target=grow, args=(there, str(folder / "store.db"), appends))
+    process.start()
+    there.close()
+    told: dict[str, Any] | None = here.recv() if here.poll(GROW_S) else None
+    if told is None:
+        process.kill()
+    process.join(30)
+    if told is None:
+        round.wrong("hangs", f"{appends} appends were not done within {GROW_S:.0f} s")
+        return
+    round.count("appends in a row", appends)
+    round.check(told["last"] == f"m{appends - 1}", "lost", f"the last message is {told['last']}")
+    parts = told["parts"]
+    grown = parts[-1]["memory"] - parts[1]["memory"]
+    round.check(grown <= GROWN_BYTES_MAX, "grows", f"memory grew by {grown / 2**20:.0f} MiB from the second tenth to the last")
+    # The least of three tenths each: whatever else the machine does can only make it more.
+    early, late = (min(one["append_s"] for one in some) for some in (parts[1:4], parts[-3:]))
+    round.check(
+        late <= COST_RATIO_MAX * early, "grows", f"an append costs {late * 1e6:.0f} µs late, and {early * 1e6:.0f} early"
+    )
+    steps = [after["bytes"] - before["bytes"] for before, after in pairwise(parts[1:])]
+    half = len(steps) // 2
+    more = sum(steps[-half:]) / max(1, sum(steps[:half]))
+    round.check(more <= COST_RATIO_MAX, "grows", f"the file grows {more:.1f} times as fast in the end: {steps}")
+    round.met("appended in a row")
+    round.facts["growth over appends"] = (
+        f"{appends} appends: {early * 1e6:.0f} µs of CPU each early, {late * 1e6:.0f} late; memory {grown / 2**20:+.1f} MiB; "
+        f"the file {parts[-1]['bytes'] / 2**20:.0f} MiB, {sum(steps) / (len(steps) * appends / len(parts)):.0f} bytes an append"
+    )
+
+
 def _is_held(engine: perdure.Engine, id: str) -> bool:
     try:
-        return engine.memory("ana", agent=f"agent-{id.partition('-')[2]}").message(id).id == id
+        return engine.memory("ana", agent=f"agent-{id.partition('-')[2]}").conversation.message(id).id == id
     except perdure.NotFound:
         return False
 
@@ -230,8 +342,19 @@ def _is_held(engine: perdure.Engine, id: str) -> bool:
 PROMISE = Promise(
     id="P12",
     says="limits are stated and enforced; back-pressure, not growth",
-    tried_by="each bound met exactly and exceeded by one, in Python, over HTTP and MCP; floods of writes and of requests",
+    tried_by="each bound met exactly and exceeded by one, in Python, over HTTP and MCP; floods of writes and of requests; "
+    "places held by slow bodies of one key and by silent connections, while others ask; 100,000 appends of one user",
     run=run,
-    evidence=("at the limit", "one over", "pushed back", "acknowledged in the flood", "pushed back over HTTP"),
-    figure="{bounds} bounds exact, {wrong} not; {pushed back} of {flooded writes} writes pushed back, memory bounded",
+    evidence=(
+        "at the limit",
+        "one over",
+        "pushed back",
+        "acknowledged in the flood",
+        "pushed back over HTTP",
+        "slow senders were cut",
+        "others were answered in a crowd",
+        "appended in a row",
+    ),
+    figure="{bounds} bounds exact, {wrong} not; {pushed back} of {flooded writes} writes pushed back, memory bounded, also over "
+    "{appends in a row} appends",
 )

@@ -15,8 +15,8 @@ from pathlib import Path
 import apsw
 
 import perdure
-from perdure.adapters.sqlfiles import migrations
-from perdure.adapters.sqlite import migrating
+from perdure.adapters.sql.files import migrations
+from perdure.adapters.sqlite import schema as migrating
 from perdure.adapters.sqlite.store import PACKAGE
 from proof.harness import Promise, Round
 from proof.kills import die_everywhere, target
@@ -172,5 +172,4 @@ PROMISE = Promise(
         "newer schema refused",
     ),
     figure="{wrong} broken over {kills} kills and {backend ends} ends of a backend; {newer stores} newer stores refused as they are",
-    needs_postgres=True,
 )

@@ -280,5 +280,4 @@ PROMISE = Promise(
         "killed during a restore on PostgreSQL",
     ),
     figure="{wrong} missing, half or unsound over {backups} backups of {acknowledged writes restored} writes",
-    needs_postgres=True,
 )

@@ -19,13 +19,14 @@ from datetime import timedelta
 from pathlib import Path
 
 import perdure
-from perdure.contexts import ContextManager, HistoryEntry
-from perdure.domain.knowledge import Evidence, Extraction, ExtractionRequest, Proposal
-from perdure.engine.relevant import UNTRUSTED_SHARE
-from perdure.engine.tokens import estimate_tokens
-from perdure.handles.chatting import Chat
+from perdure import Context
+from perdure.documents import ContextManager, HistoryEntry
+from perdure.domain.knowledge.proposals import Evidence, Extraction, ExtractionRequest, Proposal
+from perdure.engine.context.blocks import UNTRUSTED_SHARE
+from perdure.engine.text.tokens import estimate_tokens
+from perdure.handles.chat import Chat
 from perdure.interfaces.mcp import prompts, resources, sets
-from perdure.interfaces.mcp.callers import Owner as McpOwner
+from perdure.interfaces.mcp.callers import LocalCaller as McpOwner
 from perdure.settings import Settings
 from perdure.testing import StoppedClock
 from proof import frame_reader
@@ -42,6 +43,9 @@ LAYERS = perdure.Layers(fold_messages_min=6, rolling_turns=2, spine_turns=2, his
 FLOOD = 400
 GENUINE = ("Zoe is allergic to nuts", "The boat leaves from pier 7", "The trip was paid for by Mia")
 """What the user said: it has fewer words of the goal than any text of the flood."""
+NOTES = "## Notes the assistant made for itself (not the user's word)"
+LOG_FRAME = re.compile(r'<memory kind="conversation" title="[^"<>]*" source="the log">\n.*?\n</memory>', re.DOTALL)
+"""What a host or a tool said, in a turn of the user."""
 ROOM = 1.1
 """A tenth of slack: what a line costs alone is not quite what it adds to a block."""
 
@@ -215,9 +219,16 @@ def _opened(round: Round, clock: StoppedClock, **models: object) -> tuple[perdur
     url = fresh_sqlite(round.folder)
     folder = round.folder / f"files-{Path(url).stem}"
     settings = Settings(
-        url=url, profile="complete", layers=LAYERS, embedder="none", durability="normal", files_dir=str(folder / "transcripts"),
-        agents_dir=str(folder / "agents"), save_results="auto", transcript_messages_min=0,
-    )  # fmt: skip
+        url=url,
+        profile="complete",
+        layers=LAYERS,
+        embedder="none",
+        durability="normal",
+        files_dir=str(folder / "transcripts"),
+        agents_dir=str(folder / "agents"),
+        save_results="auto",
+        transcript_messages_min=0,
+    )
     return perdure.open(settings=settings, clock=clock, **models), folder  # type: ignore[arg-type]
 
 
@@ -248,13 +259,7 @@ def _check_outputs(life: Life) -> None:
     _judge(life, "context.text", frame_reader.read(context.text, talks=True))
     _judge(life, "context.system", frame_reader.read(context.system))
     _judge(life, "context.tail", frame_reader.read(context.tail))
-    for message in context.as_messages():
-        if message["role"] == "system" and message["content"].startswith("<memory "):
-            _judge(life, "context as messages", frame_reader.read(message["content"]))
-        else:
-            _judge_plain(life, f"a {message['role']} message of the context", message["content"], message["role"])
-            for call in message.get("tool_calls", ()):
-                _judge_plain(life, "a call of the context", call["function"]["arguments"], "assistant")
+    _judge_list(life, context)
     for target in ("system", "goal"):
         given = ana.before(GOAL, target=target)
         if target == "goal":
@@ -267,6 +272,38 @@ def _check_outputs(life: Life) -> None:
     _judge_mcp(life)
 
 
+def _judge_list(life: Life, context: Context) -> None:
+    """The list for a chat model: frames of ours, and the words of each speaker in turns of their own."""
+    framed = 0
+    for message in context.as_messages():
+        if message["role"] == "system":
+            _judge(life, "context as messages", frame_reader.read(message["content"]))
+            continue
+        where = f"a {message['role']} message of the context"
+        framed += _judge_turn(life, where, message["role"], message["content"], context.tail)
+        for call in message.get("tool_calls", ()):
+            _judge_plain(life, "a call of the context", call["function"]["arguments"], "assistant")
+    made = {call.id for message in context.messages for call in message.tool_calls}
+    stray = sum(
+        message.role == "system" or (message.role == "tool" and message.tool_call_id not in made)
+        for message in context.messages
+    )
+    life.round.check(framed <= stray, "forged", f"{framed} frames in turns for {stray} messages that have one")
+
+
+def _judge_turn(life: Life, where: str, role: str, content: str, tail: str) -> int:
+    """One turn: the words of its speaker, and in the user's the frames of ours; how many of those are of the log."""
+    if role == "user" and tail and tail in content:
+        _judge(life, where, frame_reader.read(tail))
+        content = content.replace(tail, "", 1)
+    frames = LOG_FRAME.findall(content) if role == "user" else []
+    for found in frames:
+        _judge(life, where, frame_reader.read(found))
+        content = content.replace(found, "", 1)
+    _judge_plain(life, where, content, role)
+    return len(frames)
+
+
 def _judge_chat(life: Life) -> None:
     """What the chat of the command line sends to a model."""
     ana = life.ana
@@ -274,7 +311,7 @@ def _judge_chat(life: Life) -> None:
     consultant = life.engine._services.oversight.keeper.consultant
     for message in Chat(ana, consultant)._messages(GOAL, given, talk.blocks, talk.messages):
         if message.role != "system":
-            _judge_plain(life, f"a {message.role} message of the chat", message.content, message.role)
+            _judge_turn(life, f"a {message.role} message of the chat", message.role, message.content, given.tail)
         else:
             frames = message.content[message.content.find("<memory ") :] if "<memory " in message.content else ""
             life.round.count("texts read")
@@ -286,9 +323,15 @@ def _judge_mcp(life: Life) -> None:
     """Every reading tool, prompt and resource of the MCP server."""
     caller = McpOwner(life.engine, life.ana)
     wanted = {
-        "recall": {"query": GOAL}, "getContext": {"goal": GOAL}, "listMemories": {}, "listTodos": {}, "listLessons": {},
-        "listSessions": {}, "beforeGoal": {"goal": GOAL}, "listChanges": {},
-    }  # fmt: skip
+        "recall": {"query": GOAL},
+        "getContext": {"goal": GOAL},
+        "listMemories": {},
+        "listTodos": {},
+        "listLessons": {},
+        "listSessions": {},
+        "beforeGoal": {"goal": GOAL},
+        "listChanges": {},
+    }
     for offer in sets.offers(life.ana.tools, "all"):
         if offer.name not in wanted:
             continue
@@ -300,7 +343,7 @@ def _judge_mcp(life: Life) -> None:
         else:
             _judge(life, f"MCP {offer.name}", frame_reader.read(text))
         life.round.met("MCP tools read")
-    for session in life.ana.sessions(5):
+    for session in life.ana.conversation.sessions(5):
         offer = next(one for one in sets.offers(life.ana.tools, "all") if one.name == "readSession")
         _judge(life, "MCP readSession", frame_reader.read(offer.run(caller, {"session": session.id}).text))
     for prompt in prompts.PROMPTS.values():
@@ -339,11 +382,20 @@ def _judge_plain(life: Life, where: str, text: str, role: str) -> None:
 
 
 def _judge_lines(life: Life, where: str, text: str) -> None:
-    """A heading of ours, then one line for each lesson."""
+    """A heading of ours, then one line for each lesson; what a model noted stands behind it, under a heading of its own."""
     for wrong in frame_reader.plain(text):
         life.round.wrong("forged", f"{where}: {wrong}")
-    for line in text.split("\n")[1:]:
+    lines = text.split("\n")
+    taught, noted = lines[1:], lines[1:] if lines[0] == NOTES else []
+    if NOTES in taught:
+        noted = taught[taught.index(NOTES) + 1 :]
+        taught = taught[: taught.index(NOTES)] + noted
+    for line in taught:
         life.round.check(line.startswith("- "), "forged", f"{where}: {line!r:.200}")
+    for mark, truth in life.truth.items():
+        if truth == "agent" and mark in text:
+            told = any(mark in line for line in noted)
+            life.round.check(told, "wrong source", f"{where}: {life.places[mark]} does not stand under the agent's notes")
 
 
 def _check_files(life: Life) -> None:
@@ -409,10 +461,14 @@ def _flooded(round: Round, case: Case) -> None:
 
 def _pour(ana: perdure.Memory, clock: StoppedClock, chance: random.Random) -> None:
     rows = [
-        {"id": f"i{at}", "memory": f"The boat trip with Zoe, the boat trip with Zoe, plan {at} of {chance.getrandbits(30)}", "user_id": "ana",
-         "created_at": "2026-01-01T10:00:00+00:00"}
+        {
+            "id": f"i{at}",
+            "memory": f"The boat trip with Zoe, the boat trip with Zoe, plan {at} of {chance.getrandbits(30)}",
+            "user_id": "ana",
+            "created_at": "2026-01-01T10:00:00+00:00",
+        }
         for at in range(FLOOD)
-    ]  # fmt: skip
+    ]
     ana.import_(io.BytesIO(json.dumps({"results": rows}).encode()), format="mem0")
     for at in range(FLOOD // 2):
         call = perdure.ToolCall(f"f{at}", "search", {})
@@ -478,7 +534,7 @@ def _derived(round: Round, case: Case, mark: str) -> None:
                 ana.append(role, f"The user lives in Austin, {at}.", **fields)
                 clock.move(seconds=5)
         ana.append("user", "Thanks for that.")
-        ana.extract()
+        ana.memories.extract()
         [held] = _lives(ana)
         round.check(held.trust == least, "trust", f"from {roles} the statement has trust {held.trust}, not {least}")
         round.met("derived statements")
@@ -487,7 +543,7 @@ def _derived(round: Round, case: Case, mark: str) -> None:
         _check_digests(round, ana, roles)
         extractor.roles, extractor.content = ("user",), "Lives in Austin"
         ana.append("user", "I live in Austin.")
-        ana.extract()
+        ana.memories.extract()
         [held] = _lives(ana)
         round.check(held.trust == "user", "trust", f"the user's own word has trust {held.trust}")
         round.check(
@@ -496,7 +552,7 @@ def _derived(round: Round, case: Case, mark: str) -> None:
         extractor.roles, extractor.content = ("tool",), f"Lives in Austin, says {mark}"
         ana.append("assistant", "", tool_calls=[perdure.ToolCall("again", "look", {})])
         ana.append("tool", "Lives in Austin.", tool_call_id="again")
-        ana.extract()
+        ana.memories.extract()
         [held] = _lives(ana)
         round.check(held.trust == "user", "trust", f"a tool that repeats it lowers the trust to {held.trust}")
         round.check(f"says {mark}" not in held.content, "laundered", f"a tool has reworded the user's own: {held.content}")

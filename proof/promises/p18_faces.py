@@ -7,6 +7,7 @@ import json
 import os
 import re
 import socket
+import stat
 import subprocess
 import sys
 import time
@@ -15,6 +16,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
@@ -24,7 +26,7 @@ from perdure import InvalidInput
 from perdure.interfaces.server import Options, build
 from perdure.testing import StoppedClock
 from proof.asgi import Answered, Asgi, Header
-from proof.guard_rules import SERVERS, Request, Server, Shown, caller, drawn, due
+from proof.guard_rules import SERVERS, Request, Server, Shown, caller, drawn, due, is_here
 from proof.harness import Promise, Round
 
 ROOT = Path(__file__).parents[2]
@@ -38,6 +40,7 @@ WANTED_HEADERS = {
     "referrer-policy": re.compile("no-referrer"),
     "cross-origin-resource-policy": re.compile("same-origin"),
 }
+TOKEN_OF_THIS_MACHINE = "pdr_machine_" + "m" * 43
 START_S = 30.0
 PERDURE = (sys.executable, "-c", "from perdure.interfaces.cli import main; main()")
 
@@ -94,9 +97,13 @@ class Running:
         if self.server.keys:
             self._make_keys(clock)
         made = Options(
-            host=self.server.host, allow_hosts=self.server.allow_hosts, require_key=self.server.require_key,
-            open=self.server.open, rate=1_000_000, tools="all",
-        )  # fmt: skip
+            host=self.server.host,
+            allow_hosts=self.server.allow_hosts,
+            token=None if self.server.no_auth else TOKEN_OF_THIS_MACHINE,
+            no_auth=self.server.no_auth,
+            rate=1_000_000,
+            tools="all",
+        )
         self.asgi = Asgi(build(self.engine, made), self.stack)
         self.tokens = {"nobody": self._token("/login", (), "203.0.113.9"), "local": self._token("/u/ana/state", ())}
 
@@ -118,6 +125,8 @@ class Running:
     def _secret(self, shown: Shown) -> str:
         if shown.key == "unreadable":
             return "\u00e4 pdr_"
+        if shown.key == "token":
+            return TOKEN_OF_THIS_MACHINE
         return self.secrets.get(Shown("", shown.key, shown.permission, shown.users), "pdr_0123456789ab_" + "x" * 43)
 
     # -- one request
@@ -129,6 +138,8 @@ class Running:
         if request.route.path in ("/login", "/logout"):
             self.visits.pop(request.shown, None)
         self.round.met("a request was to be refused" if refusals else "a request was to be answered")
+        if request.shown.key == "token" and request.shown.is_right:
+            self.round.met("the token was shown here" if is_here(request) else "the token was shown elsewhere")
         self.round.count("to be refused" if refusals else "to be answered")
         fine = answer.status in (refusals or request.route.answers) or (refusals == {403} and _refused_by_rpc(request, answer))
         if not refusals and request.route.body == "rpc":
@@ -167,13 +178,18 @@ class Running:
         # Wrong keys from one address are refused for a while: everybody here has an address of their own.
         place = f"{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
         return self.asgi.ask(
-            route.method, route.path, headers, query=query if route.kind != "open" else "", body=body,
+            route.method,
+            route.path,
+            headers,
+            query=query if route.kind != "open" else "",
+            body=body,
             client=f"{203 if request.client == 'elsewhere' else 127}.{place}",
-        )  # fmt: skip
+        )
 
     def _visit(self, shown: Shown) -> Visit:
         """Signed in as a browser does it: by the form, with its token."""
-        if not shown.is_right:
+        known = shown.key != "token" or (self.server.on_loopback and not self.server.no_auth)
+        if not shown.is_right or not known:
             return Visit("x" * 43, "y" * 43)
         if shown not in self.visits:
             form = urlencode(
@@ -214,8 +230,8 @@ class Running:
         match route.body:
             case "json" if route.path.endswith("units"):
                 return json.dumps({"value": f"v{number}"}).encode(), "application/json"
-            case "json" if route.path.endswith("curate"):
-                return b'{"dry_run": true}', "application/json"
+            case "json" if route.path.endswith("prompt"):
+                return b'{"request": "Book a table for two"}', "application/json"
             case "json":
                 return json.dumps({"soul": "calm"}).encode(), "application/json"
             case "form":
@@ -239,7 +255,7 @@ class Running:
     def _see_effect(self, request: Request, number: int, refusals: set[int]) -> None:
         """What was refused did nothing, whatever was answered; what was answered was done."""
         route = request.route
-        if route.need != "write" or route.path.endswith(("curate", "nothing")):
+        if route.need != "write" or route.path.endswith(("prompt", "nothing")):
             return
         stored = self.engine.memory("ana").state.load("units") == f"v{number}"
         self.round.check(stored is not bool(refusals), "wrong effect", f"{request!r}: stored {stored}, refusals due {refusals}")
@@ -286,10 +302,14 @@ def _origins(request: Request) -> list[Header]:
     host = request.host if request.host not in ("", "two") else HOME
     bare = host if host.endswith("]") else host.rpartition(":")[0] or host
     origins = {
-        "own": f"http://{host}", "own by https": f"https://{host}", "this machine": "http://localhost:3000",
-        "elsewhere": "http://evil.example", "null": "null", "own with another port": f"http://{bare}:9999",
+        "own": f"http://{host}",
+        "own by https": f"https://{host}",
+        "this machine": "http://localhost:3000",
+        "elsewhere": "http://evil.example",
+        "null": "null",
+        "own with another port": f"http://{bare}:9999",
         "unreadable": "http://[x",
-    }  # fmt: skip
+    }
     found = [("origin", origins[request.origin])] if request.origin in origins else []
     if request.site != "absent":
         found.append(("sec-fetch-site", request.site))
@@ -306,45 +326,72 @@ def _the_process_itself(round: Round) -> None:
     url = f"sqlite:///{round.folder / 'served.db'}"
     refused = subprocess.run(
         [*PERDURE, "serve", "--host", "0.0.0.0", "--port", "0", "--url", url],
-        cwd=ROOT, capture_output=True, text=True, timeout=START_S, check=False,
-    )  # fmt: skip
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=START_S,
+        check=False,
+    )
     round.check(refused.returncode == 2 and "API key" in refused.stderr, "started without a key", refused)
     round.met("a process was started where others reach it")
-    with _served(url) as port:
+    with _served(url) as said:
+        port = int(said["port"])
+        token = _token_of(round, said)
         for raw, status in _RAW.items():
-            told = _said(port, raw.replace("PORT", str(port)))
+            told = _said(port, raw.replace("PORT", str(port)).replace("TOKEN", token))
             round.check(told.startswith(f"HTTP/1.1 {status} "), "wrong answer", f"{raw!r}: {told[:200]!r} instead of {status}")
             round.count("requests over a socket")
         with contextlib.suppress(OSError), socket.create_connection((_own_address(), port), timeout=2):
             round.wrong("listens elsewhere", f"port {port} can be reached at {_own_address()}")
         round.met("a process was asked over a socket")
+    with _served(url) as said:
+        round.check(_token_of(round, said) == token, "another token", "the token changed when the server was started again")
+    at = round.folder / "s"
+    with _served(url, "--socket", str(at)):
+        mode = stat.S_IMODE(at.stat().st_mode)
+        round.check(mode == 0o600, "open to others", f"the Unix socket has mode {mode:o}")
+        round.met("a process listened at a Unix socket")
+
+
+def _token_of(round: Round, said: dict[str, Any]) -> str:
+    """The token as its file has it. Other accounts cannot read that."""
+    file = Path(said["token_file"])
+    mode = stat.S_IMODE(file.stat().st_mode)
+    round.check(mode == 0o600, "open to others", f"the file of the token has mode {mode:o}")
+    return file.read_text().strip()
 
 
 _RAW = {
     "GET /healthz HTTP/1.1\r\nHost: localhost:PORT\r\n\r\n": 200,
-    "GET /v1/users HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\n\r\n": 200,
+    "GET /v1/users HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\n\r\n": 401,
+    "GET /v1/users HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nAuthorization: Bearer TOKEN\r\n\r\n": 200,
+    "DELETE /v1/users/ana HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\n\r\n": 401,
+    "GET /u/ana HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\n\r\n": 303,
+    "GET /login?token=TOKEN HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\n\r\n": 303,
+    "GET /login?token=TOKE HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\n\r\n": 401,
+    "GET /v1/users?token=TOKEN HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\n\r\n": 401,
     "GET /v1/users HTTP/1.1\r\nHost: evil.example\r\n\r\n": 421,
     "GET /v1/users HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n": 400,
     "GET /v1/users HTTP/1.1\r\n\r\n": 400,
     "GET /v1/users HTTP/1.0\r\n\r\n": 400,
-    "GET /v1/users HTTP/1.1\r\nHost: localhost:PORT\r\nX-Forwarded-For: 203.0.113.9\r\n\r\n": 401,
-    "POST /u/ana/state HTTP/1.1\r\nHost: localhost:PORT\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+    "GET /v1/users HTTP/1.1\r\nHost: localhost:PORT\r\nX-Forwarded-For: 203.0.113.9\r\nAuthorization: Bearer TOKEN\r\n\r\n": 401,
+    "POST /login HTTP/1.1\r\nHost: localhost:PORT\r\nContent-Type: application/x-www-form-urlencoded\r\n"
     "Content-Length: 7\r\n\r\nkey=a&b": 403,
     "DELETE /v1/users/ana HTTP/1.1\r\nHost: localhost:PORT\r\nOrigin: http://evil.example\r\n\r\n": 403,
     "GET /u/ana HTTP/1.1\r\nHost: attacker.localhost\r\n\r\n": 421,
-}  # fmt: skip
+}
 """What is sent, byte by byte, and the status that is due."""
 
 
 @contextmanager
-def _served(url: str) -> Iterator[int]:
-    command = [*PERDURE, "serve", "--port", "0", "--json", "--url", url]
+def _served(url: str, *options: str) -> Iterator[dict[str, Any]]:
+    command = [*PERDURE, "serve", "--port", "0", "--json", "--url", url, *options]
     process = subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env={**os.environ}
     )
     try:
         assert process.stdout is not None
-        yield int(json.loads(process.stdout.readline())["port"])
+        yield json.loads(process.stdout.readline())
     finally:
         process.terminate()
         try:
@@ -377,8 +424,8 @@ def _own_address() -> str:
 PROMISE = Promise(
     id="P18",
     says="the faces are closed by default",
-    tried_by="requests drawn from Host × Origin × site × address × key (none, wrong, revoked, ended, right; header, cookie, address) "
-    "× permission × bound users × token × type × route on six servers, against an oracle written from the documentation; the "
+    tried_by="requests drawn from Host × Origin × site × address × key (none, wrong, revoked, ended, right, the machine's token; header, cookie, "
+    "address) × permission × bound users × token of the form × type × route on five servers, against an oracle written from the documentation; the "
     "process itself over a socket, and started where others reach it",
     run=run,
     evidence=(
@@ -389,6 +436,9 @@ PROMISE = Promise(
         "a cookie was set",
         "a process was started where others reach it",
         "a process was asked over a socket",
+        "a process listened at a Unix socket",
+        "the token was shown here",
+        "the token was shown elsewhere",
     ),
     figure="{wrong} wrong of {requests} combinations, {to be answered} of them to be answered",
 )

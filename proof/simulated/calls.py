@@ -34,7 +34,7 @@ def append(world: World) -> None:
     if not done:
         there = [message for message in new if _held(world, memory, str(message.id))]
         must(len(there) in (0, len(new)), "all or nothing", [message.id for message in new])
-        held = [world.surely(lambda key=str(message.id): memory.message(key)) for message in there]
+        held = [world.surely(lambda key=str(message.id): memory.conversation.message(key)) for message in there]
     for message, stored in zip(new, held or [], strict=False):
         must((stored.id, stored.content) == (message.id, message.content), "what returned is what was said", stored)
         world.known(user).log(place).append(Said(str(message.id), message.role, message.content, stored.session))
@@ -263,19 +263,19 @@ def look(world: World) -> None:
         "context for": lambda: memory.context("what did we say about the key"),
         "prompt": lambda: memory.prompt("write"),
         "before": lambda: memory.before("write to the key", deadline_s=60.0),
-        "overview": lambda: memory.overview(),
-        "journal": lambda: memory.journal(),
+        "overview": lambda: memory.admin.overview(),
+        "journal": lambda: memory.journal.list(),
         "memories": lambda: memory.memories.list(archived=True, limit=1000),
         "entities": lambda: memory.entities.list(),
         "lessons": lambda: memory.lessons.list(),
         "instructions": lambda: memory.instructions.list(withdrawn=True),
         "digests": lambda: memory.conversation.digests(),
-        "decisions": lambda: memory.decisions(),
-        "usage": lambda: [one.purpose for one in memory.usage()],
-        "sessions": lambda: memory.sessions(),
+        "decisions": lambda: memory.journal.decisions(),
+        "usage": lambda: [one.purpose for one in memory.admin.usage()],
+        "sessions": lambda: memory.conversation.sessions(),
         "state": lambda: memory.state.search("*"),
-        "audit": lambda: memory.audit(),
-        "transcripts": lambda: memory.transcripts.list(),
+        "audit": lambda: memory.memories.audit(),
+        "transcripts": lambda: memory.conversation.transcripts.list(),
     }
     name = world.chance.choice([*calls])
     done, answer = world.tried(calls[name])
@@ -296,9 +296,9 @@ def tend(world: World) -> None:
         "close": lambda: memory.conversation.close(),
         "resume": lambda: memory.conversation.resume(),
         "clear": lambda: memory.conversation.clear(),
-        "extract": lambda: memory.extract(),
-        "curate": lambda: memory.curate(),
-        "reindex": lambda: memory.reindex(),
+        "extract": lambda: memory.memories.extract(),
+        "curate": lambda: memory.memories.curate(),
+        "reindex": lambda: memory.admin.reindex(),
         "after": lambda: memory.after("search", {"found": 3}, "look it up", mode="auto"),
     }
     name = world.chance.choice([*calls])
@@ -388,14 +388,14 @@ def check_everything(world: World) -> None:
 def _check_place(world: World, user: str, place: Place, memory: perdure.Memory) -> None:
     held = memory.messages(1000)
     _compare_log(world.known(user).log(place), held)
-    for session in memory.sessions(1000):
+    for session in memory.conversation.sessions(1000):
         mine = [message for message in held if message.session == session.id]
         must(
             [message.seq for message in mine] == list(range(1, len(mine) + 1)),
             "places in the log are whole",
             f"{user!r} {place}: {[message.seq for message in mine]}",
         )
-        tally = memory.tally(session.id)
+        tally = memory.conversation.tally(session.id)
         must(tally.messages == tally.up_to_seq == len(mine), "each message is counted once", f"{user!r} {place}: {tally}")
 
 
@@ -437,7 +437,7 @@ def _message(world: World, user: str) -> NewMessage:
 
 def _held(world: World, memory: perdure.Memory, id: str) -> bool:
     try:
-        return world.surely(lambda: memory.message(id)) is not None
+        return world.surely(lambda: memory.conversation.message(id)) is not None
     except perdure.NotFound:
         return False
 
@@ -459,7 +459,24 @@ def _us(at: datetime) -> int:
 
 
 CALLS: tuple[tuple[int, Callable[[World], None]], ...] = (
-    (30, append), (4, append_again), (8, messages), (4, search), (8, save), (3, delete), (5, load), (8, merge), (6, fetch),
-    (6, gaps), (6, add_todo), (3, end_todo), (7, remember), (4, recall), (3, add_lesson), (14, look), (8, tend),
-    (3, forget_messages), (2, forget_memory), (1, forget_user),
-)  # fmt: skip
+    (30, append),
+    (4, append_again),
+    (8, messages),
+    (4, search),
+    (8, save),
+    (3, delete),
+    (5, load),
+    (8, merge),
+    (6, fetch),
+    (6, gaps),
+    (6, add_todo),
+    (3, end_todo),
+    (7, remember),
+    (4, recall),
+    (3, add_lesson),
+    (14, look),
+    (8, tend),
+    (3, forget_messages),
+    (2, forget_memory),
+    (1, forget_user),
+)

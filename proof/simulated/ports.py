@@ -6,7 +6,7 @@ import hashlib
 import json
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
@@ -17,7 +17,7 @@ from perdure.domain.errors import PerdureError
 from perdure.domain.jobs import Claim, Job
 from perdure.domain.models import ChatReply, ChatRequest
 from perdure.domain.scope import Owner
-from perdure.ports.chat import ModelRefused, ModelTimeout
+from perdure.ports.models import ModelRefused, ModelTimeout
 from perdure.ports.store import Store, Tx, View
 from perdure.testing import FailingStore
 from perdure.testing.model_server import POISON, fitting
@@ -49,6 +49,8 @@ class FaultyStore(FailingStore):
 
     def __init__(self, inner: Store, weather: Weather, chance: random.Random) -> None:
         super().__init__(inner)
+        # A store in memory has nothing to overwrite. Here it queues the same jobs as the others, so that their traces can be compared.
+        self.features = replace(inner.features, durable=True)
         self.weather = weather
         self.mortal = False
         self.faults = 0
@@ -122,9 +124,17 @@ class ScriptedModel:
             raise (ModelTimeout("too slow"), ModelRefused("no"), Unavailable("down"), RuntimeError("out of order"))[kind]
         fits = json.dumps(fitting(request.schema or {"type": "object"}, POISON, entries=2))
         answers: list[object] = [
-            "", "null", "I would rather talk about the weather.", fits[: len(fits) // 2], '{"a": 1} or rather {"a": 2}',
-            '{"unexpected": [NaN, 1e999]}', "x" * 300_000, fits, "\ud800 \x00", None,
-        ]  # fmt: skip
+            "",
+            "null",
+            "I would rather talk about the weather.",
+            fits[: len(fits) // 2],
+            '{"a": 1} or rather {"a": 2}',
+            '{"unexpected": [NaN, 1e999]}',
+            "x" * 300_000,
+            fits,
+            "\ud800 \x00",
+            None,
+        ]
         answer = answers[kind - 4]
         if answer is None:
             return "no reply at all"  # type: ignore[return-value] # the point of it

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import perdure
+from perdure.compose.store import open_store
+from perdure.domain.conversation.layers import Layers
 from perdure.domain.jobs import Claim
-from perdure.domain.layers import Layers
-from perdure.parts import open_store
-from perdure.ports.rows import TABLES
+from perdure.ports.tables.rows import TABLES
 from perdure.testing import StoppedClock
 from proof.simulated.expected import WORD, Expected, Known, Violated, must
 from proof.simulated.ports import PORTS, FaultyStore, Killed, ScriptedEmbedder, ScriptedModel, Source, Weather
@@ -207,7 +207,7 @@ class World:
 
     def abandon_jobs(self) -> None:
         """A worker takes jobs and is never heard of again."""
-        kinds = tuple(sorted({job.kind for user in USERS for job in self.surely(self.engine.memory(user).jobs)}))
+        kinds = tuple(sorted({job.kind for user in USERS for job in self.surely(self.engine.memory(user).admin.jobs)}))
         claim = Claim("gone", kinds, self.clock.now(), LEASE_S)
         if kinds:
             with suppress(perdure.Unavailable):
@@ -227,7 +227,7 @@ class World:
         self.change_to_calm()
         for _ in range(DRAIN_ROUNDS):
             for user in USERS:
-                self.engine.memory(user).retry_jobs()
+                self.engine.memory(user).admin.retry_jobs()
             self.clock.move(hours=1)
             report = self.engine.process(60.0)
             queue = self.store.queue(self.clock.now())

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import perdure
-from perdure.knowledge import Extraction, ExtractionRequest
+from perdure.types import Extraction, ExtractionRequest
 
 SLOW_S = 0.05
 
@@ -59,7 +59,9 @@ def flood(there: Any, url: str, writes: int, queue_max: int) -> None:
                     time.sleep(0.01)  # as a caller does who was told to wait, if not for long enough
             if number % 50 == 0:
                 ana = engine.memory("ana")
-                most_waiting = max(most_waiting, len(ana.jobs("ready", limit=10_000)) + len(ana.jobs("running", limit=10_000)))
+                most_waiting = max(
+                    most_waiting, len(ana.admin.jobs("ready", limit=10_000)) + len(ana.admin.jobs("running", limit=10_000))
+                )
         grown = resident_bytes() - began
     there.send({"acknowledged": acknowledged, "refused": refused, "grown": grown, "most_waiting": most_waiting})
     there.close()

@@ -25,11 +25,13 @@ from typing import Any
 import perdure
 import proof.workers.warm  # noqa: F401 - everything a store needs is imported before the first fork
 from proof import small_disk
-from proof.operations import Act, Operation, SteppedClock, drained, named, settings, state_of
+from proof.operations import WAIT, Act, Operation, SteppedClock, drained, made_by_jobs, named, settings, stuck_jobs
 from proof.syscalls import VARIABLE, Control, Plan
 
 CHILD_S = 90
 FAULT_S = 1.2
+TROUBLE_S = 30.0
+"""So long it is waited for a worker that notices: a busy machine lets its thread run late."""
 HEALED_S = 60.0
 Tell = Callable[[object], None]
 
@@ -197,21 +199,27 @@ def _finish(
 ) -> None:
     """The fault is over: in the same process, on the same engine, the rest is done."""
     if operation.exact and not operation.parts:
-        place = states.index(state_of(engine, folder), done) if state_of(engine, folder) in states[done:] else -1
+        found = operation.state(engine, folder)
+        place = states.index(found, done) if found in states[done:] else -1
         tell({"place": place, "done": done})
         if place < 0:
             return
         done = place
-    if not operation.exact:
-        # What failed is tried again after a while, and what was held by a worker in trouble after its lease.
-        clock.move(hours=2)
+    if operation.waits:
+        clock.move(seconds=WAIT.total_seconds())
     for number in range(done, len(operation.steps)):
-        clock.begin(number)
+        # Of jobs, some were done before the fault: their ids are taken.
+        clock.begin(number if operation.exact else number + len(operation.steps))
         operation.steps[number].act(engine, folder)
         tell({"acked": number})
-    if operation.jobs_after:
+    if operation.jobs_after or not operation.exact:
+        # Where the steps were all done in spite of the fault, nobody has run yet what came due since.
         drained(engine)
-    tell({"state": state_of(engine, folder), "findings": [str(one) for one in engine.verify().findings]})
+    tell({"state": operation.state(engine, folder), "findings": [str(one) for one in engine.verify().findings]})
+    if not operation.exact:
+        tell({"stuck": [*stuck_jobs(engine, clock.now())]})
+    if operation.jobs_alone:
+        tell({"made": made_by_jobs(engine)})
     # No `close`: what was acknowledged must not depend on it.
 
 
@@ -226,6 +234,9 @@ def in_background(folder: Path, fault: Fault, tell: Tell) -> None:
     while time.monotonic() < until:
         _tried(partial(memory.append, "user", f"in trouble {number}", id=f"t{number}"), number, tell)
         number += 1
+        time.sleep(0.02)
+    until = time.monotonic() + TROUBLE_S
+    while not engine._trouble() and time.monotonic() < until:
         time.sleep(0.02)
     tell({"troubled": engine._trouble()})
     fault.end()

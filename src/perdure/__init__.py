@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from perdure.app import Engine, open, restore  # noqa: A004
-    from perdure.domain.context import Context
-    from perdure.domain.digests import Digest, Summary, SummaryRequest
+    from perdure.domain.context.context import Context
+    from perdure.domain.conversation.digests import Digest, Summary, SummaryRequest
+    from perdure.domain.conversation.layers import Layers
+    from perdure.domain.conversation.messages import Message, NewMessage, Session, ToolCall
     from perdure.domain.errors import (
         Conflict,
         Corrupt,
@@ -24,13 +26,11 @@ if TYPE_CHECKING:
         Unavailable,
         Unsupported,
     )
-    from perdure.domain.layers import Layers
     from perdure.domain.limits import Limits
-    from perdure.domain.messages import Message, NewMessage, Session, ToolCall
-    from perdure.engine.timeranges import TimeRange, extract_time_range
+    from perdure.engine.times.question import TimeRange, extract_time_range
     from perdure.handles.memory import Memory
-    from perdure.services.readthrough import Page, Window
-    from perdure.services.series import QueryOptions
+    from perdure.handles.registry.toolset import tool
+    from perdure.services.series.fetch import Page, Window
     from perdure.settings import Settings
 
 __all__ = [
@@ -49,7 +49,6 @@ __all__ = [
     "NotFound",
     "Page",
     "PerdureError",
-    "QueryOptions",
     "Session",
     "Settings",
     "Summary",
@@ -62,6 +61,7 @@ __all__ = [
     "extract_time_range",
     "open",
     "restore",
+    "tool",
 ]
 
 # Importing perdure does nothing: each name is loaded when it is first asked for.
@@ -71,15 +71,15 @@ _HOMES = {
         ("Conflict", "Corrupt", "InvalidInput", "LimitExceeded", "NotFound", "PerdureError", "Unavailable", "Unsupported"),
         "perdure.domain.errors",
     ),
-    "Context": "perdure.domain.context",
-    **dict.fromkeys(("Digest", "Summary", "SummaryRequest"), "perdure.domain.digests"),
-    "Layers": "perdure.domain.layers",
+    "Context": "perdure.domain.context.context",
+    **dict.fromkeys(("Digest", "Summary", "SummaryRequest"), "perdure.domain.conversation.digests"),
+    "Layers": "perdure.domain.conversation.layers",
     "Limits": "perdure.domain.limits",
-    **dict.fromkeys(("Message", "NewMessage", "Session", "ToolCall"), "perdure.domain.messages"),
-    **dict.fromkeys(("TimeRange", "extract_time_range"), "perdure.engine.timeranges"),
+    **dict.fromkeys(("Message", "NewMessage", "Session", "ToolCall"), "perdure.domain.conversation.messages"),
+    **dict.fromkeys(("TimeRange", "extract_time_range"), "perdure.engine.times.question"),
     "Memory": "perdure.handles.memory",
-    **dict.fromkeys(("Page", "Window"), "perdure.services.readthrough"),
-    "QueryOptions": "perdure.services.series",
+    "tool": "perdure.handles.registry.toolset",
+    **dict.fromkeys(("Page", "Window"), "perdure.services.series.fetch"),
     "Settings": "perdure.settings",
 }
 

@@ -1,92 +1,59 @@
-"""The composition root: builds an engine from settings."""
+"""`perdure.open` and `Engine`: a store, what concerns it as a whole, and the handles that reach its data."""
 
 from __future__ import annotations
 
 import copy
 import os
-import socket
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from perdure.domain.accesses import PROGRAM, Access, Asker
+from perdure.compose.engine import compose
+from perdure.compose.models import HostModels
+from perdure.compose.store import open_store
+from perdure.compose.token import machine_token as machine_token
+from perdure.domain.access.log import PROGRAM, Access, Asker
 from perdure.domain.errors import InvalidInput
 from perdure.domain.limits import Limits
-from perdure.domain.portable import ExportReport, ImportReport
-from perdure.domain.recall import parse_blend
-from perdure.domain.reports import BackupReport, DoctorReport, Health, ProcessReport, PurgeReport, StoreFile, VerifyReport
-from perdure.domain.scope import DEFAULT, RESERVED, Owner, Scope
-from perdure.engine.upkeep import CURATE, EXTRACT
-from perdure.handles.agents import AgentHandle
-from perdure.handles.api_keys import ApiKeyHandle
-from perdure.handles.chatting import Chat
-from perdure.handles.knowledge import KnowledgeServices
-from perdure.handles.memory import Memory, MemoryServices, bound
-from perdure.handles.oversight import OversightServices
-from perdure.handles.portable import Importation, Source, import_all
-from perdure.handles.recall import RecallServices
-from perdure.handles.series import SeriesServices
-from perdure.handles.watching import space_scope, told, watched
-from perdure.parts import (
-    Models,
-    check_reranker,
-    embedder_of,
-    helpers_of,
-    near_words,
-    open_store,
-    token_count,
-    word_vectors,
+from perdure.domain.portability import ExportReport, ImportReport
+from perdure.domain.reports import (
+    BackupReport,
+    ClockReport,
+    DistributionReport,
+    DoctorReport,
+    Health,
+    PartReport,
+    ProcessReport,
+    PurgeReport,
+    StoreFile,
+    VerifyReport,
 )
+from perdure.domain.scope import DEFAULT, RESERVED, Owner, Scope
+from perdure.handles.admin import AgentHandle, ApiKeyHandle
+from perdure.handles.arguments import BeforeId, DryRun, Limit, Replace
+from perdure.handles.memory import Memory, bound
+from perdure.handles.operation import Arg, Handle, operation, space_scope, unlogged
+from perdure.handles.registry.toolset import HostTool
 from perdure.ports.clock import Clock
-from perdure.ports.contexts import ContextStore
-from perdure.ports.index import INDEX_JOB
-from perdure.ports.paths import check_path
+from perdure.ports.files import Source, Target, check_path
 from perdure.ports.store import Progress, Store, check_progress
-from perdure.services.accessing import AccessLog, noting
-from perdure.services.aggregates import Aggregates
-from perdure.services.api_keys import ApiKeys
-from perdure.services.auditing import Auditing
-from perdure.services.backup import backup, check_file
-from perdure.services.backup import restore as restore_file
-from perdure.services.consulting import Consultant
-from perdure.services.contexts import StoredContexts
-from perdure.services.curating import Curating
-from perdure.services.doctor import Doctor
-from perdure.services.embedders import Embedders
-from perdure.services.entities import Entities
-from perdure.services.exporting import Target
-from perdure.services.extracting import Extracting
-from perdure.services.forgetting import Forgetting
-from perdure.services.history import History
-from perdure.services.indexing import Indexing
-from perdure.services.instructions import Instructions
-from perdure.services.keeping import Keeper
-from perdure.services.knowing import Knowing
-from perdure.services.knowledge import Knowledge
-from perdure.services.logged_contexts import LoggedContexts
-from perdure.services.once import Once
-from perdure.services.overseeing import Overseer
-from perdure.services.overviewing import Overviewing
-from perdure.services.readthrough import ReadThrough
-from perdure.services.recalling import Recalling
-from perdure.services.retention import CLEANUP, cleanup_handler, cleanup_job
-from perdure.services.series import SeriesService
-from perdure.services.shelves import Shelves
-from perdure.services.state import StateService
-from perdure.services.todos import Todos
-from perdure.services.touching import Mention
-from perdure.services.undoing import Undoing
-from perdure.services.verify import verify
-from perdure.services.work import TIDY, Background, Handler, Worker, tidy_handler, tidy_job
+from perdure.services.access.keys import ApiKeys
+from perdure.services.access.log import AccessLog, noting
+from perdure.services.access.mentions import Mention
+from perdure.services.jobs.idempotency import IdempotentRequests
+from perdure.services.jobs.worker import BackgroundWorker, Worker, tidy_job
+from perdure.services.series.cleanup import cleanup_job
 from perdure.settings import Settings, load
-from perdure.wiring import Talk, portable, taught_in
 
 if TYPE_CHECKING:
     from typing import Self, Unpack
+
+    from perdure.documents.document import ContextStore
+    from perdure.handles.chat import Chat
+    from perdure.services.store.doctor import Doctor
 
 BACKGROUND_REST = 1.0
 """Python runs one thread at a time. Half of it at most goes to the jobs, the rest stays with those who wait for an answer."""
@@ -98,7 +65,7 @@ def open(  # noqa: A001 - `perdure.open` reads as what it is, and nothing in thi
     background: bool = False,
     settings: Settings | None = None,
     clock: Clock | None = None,
-    **models: Unpack[Models],
+    **models: Unpack[HostModels],
 ) -> Engine:
     """Open the store at `url`, making it if it is new.
 
@@ -113,7 +80,7 @@ def open(  # noqa: A001 - `perdure.open` reads as what it is, and nothing in thi
         clock = _system_clock()
     if not all(callable(getattr(clock, name, None)) for name in ("now", "monotonic", "new_id", "chance")):
         raise InvalidInput(f"`clock` is a `{type(clock).__name__}`; pass one that has what `perdure.testing.StoppedClock` has")
-    unknown = [name for name in models if name not in Models.__annotations__]
+    unknown = [name for name in models if name not in HostModels.__annotations__]
     if unknown:
         raise TypeError(f"open() got an unexpected keyword argument {unknown[0]!r}")
     return Engine(open_store(chosen), clock, chosen, background=background, models=models)
@@ -139,6 +106,9 @@ def restored(
     path: str | os.PathLike[str], chosen: Settings, *, replace: bool, progress: Progress | None, asker: Asker
 ) -> Mapping[str, int]:
     """`restore`, as one who asks by a face."""
+    from perdure.services.store.backup import check_file
+    from perdure.services.store.backup import restore as restore_file
+
     check_progress(progress)
     # First the file: a wrong name must not leave a new, empty store behind.
     file = check_path(path, "path")
@@ -155,7 +125,7 @@ def restored(
 
 
 def _system_clock() -> Clock:
-    from perdure.adapters.system import SystemClock
+    from perdure.adapters.clock import SystemClock
 
     return SystemClock()
 
@@ -171,7 +141,7 @@ def _chosen(settings: Settings | None, url: str | None) -> Settings:
     return settings
 
 
-class Engine:
+class Engine(Handle):
     """A store and what concerns it as a whole. Data is reached through `memory()`, which binds a scope.
 
     Safe to share between threads. After a fork, parent and child may both go on using it; a background thread stays
@@ -185,108 +155,66 @@ class Engine:
         settings: Settings,
         *,
         background: bool = False,
-        models: Models | None = None,
+        models: HostModels | None = None,
     ) -> None:
-        given: Models = {} if models is None else models
         self._store = store = noting(store, settings.access_log)
         self._clock = clock
         self._settings = settings
-        self._history = History(store, settings.limits)
-        limits = settings.limits
-        known = Knowledge(store, clock, limits)
-        todos, orders = Todos(store, clock, limits), Instructions(store, clock, limits)
-        limit = settings.series_max_entries
-        series = SeriesService(store, clock, limits, None if limit == 0 else limit)
-        check_reranker(given.get("reranker"))
-        embedders = Embedders(settings.embedder, given.get("embedder"), partial(embedder_of, key=settings.embedder_key))
-        recalling = Recalling(
-            store, clock, limits, settings.zone, Shelves(), embedders, near_words, token_count(settings.tokenizer),
-            parse_blend(settings.recall_blend), series, given.get("reranker"),
-        )  # fmt: skip
-        indexing = Indexing(store, clock, embedders.current, settings.zone)
-        helpers = helpers_of(store, clock, settings, given)
-        self._closings, self._model_name = (helpers.close, embedders.close), helpers.consultant.name
-        consultant = helpers.consultant
-        taught = taught_in(store, clock, settings)
-        knowing = Knowing(store, clock, known, todos, orders, recalling, taught.lessons)
-        talk = Talk(store, clock, settings, helpers.summariser, knowing)
-        self._ingest = talk.services.ingest
-        knowledge = KnowledgeServices(
-            known,
-            Undoing(store, clock),
-            Entities(store, clock, limits),
-            todos,
-            orders,
-            Extracting(store, clock, helpers.extractor, settings.zone, helpers.rules),
-            Curating(store, clock),
-            Forgetting(store, clock, talk.transcripts, taught.lessons, settings.zone),
-            Auditing(store, clock),
-        )
-        state = StateService(store, clock, settings.limits)
-        self._services = MemoryServices(
-            clock,
-            self._ingest,
-            self._history,
-            talk.services,
-            state,
-            SeriesServices(series, Aggregates(store), ReadThrough(store, series)),
-            talk.transcripts,
-            knowledge,
-            RecallServices(recalling, indexing),
-            self._overseeing(consultant, state, knowing),
-            taught,
-            Overviewing(store, clock, settings.zone),
-            portable(store, clock, settings, known, (taught.lessons, todos)),
-            AccessLog(store, clock, limits, settings.access_log),
-        )
-        self._handlers: dict[str, Handler] = {
-            TIDY: tidy_handler(store, clock),
-            CLEANUP: cleanup_handler(store, series),
-            **talk.handlers,
-            EXTRACT: knowledge.extracting.handle,
-            CURATE: knowledge.curating.handle,
-            INDEX_JOB: indexing.handle,
-        }
-        self._background = Background(replace(self.worker(), rest=BACKGROUND_REST)) if background else None
-
-    def _overseeing(self, consultant: Consultant, state: StateService, knowing: Knowing) -> OversightServices:
-        store, clock, settings, recalling = self._store, self._clock, self._settings, knowing.recalling
-        overseer = Overseer(
-            store, clock, state, recalling.series, recalling, knowing, consultant, recalling.count, settings.zone,
-            settings.week_start, timedelta(seconds=settings.session_idle_s),
-            None if settings.embedder == "none" else word_vectors,
-        )  # fmt: skip
-        return OversightServices(
-            store, overseer, Keeper(store, clock, state, recalling.series, consultant, settings.save_results)
-        )
+        self._composed = composed = compose(store, clock, settings, {} if models is None else models)
+        self._services = composed.services
+        super().__init__(space_scope(settings.space), composed.services.active_log)
+        self._background = BackgroundWorker(replace(self.worker(), rest=BACKGROUND_REST)) if background else None
 
     @property
+    @unlogged("it is a setting")
     def limits(self) -> Limits:
         """The bounds in force; errors quote their names."""
         return self._settings.limits
 
-    def memory(self, user: str, *, agent: str = DEFAULT, channel: str = DEFAULT, space: str | None = None) -> Memory:
-        """A handle bound to one scope: this user, talking with this agent, on this channel."""
+    @unlogged("it opens a handle, whose calls are logged")
+    def memory(
+        self,
+        user: str,
+        *,
+        agent: str = DEFAULT,
+        channel: str = DEFAULT,
+        space: str | None = None,
+        persona: str | None = None,
+    ) -> Memory:
+        """A handle bound to one scope: this user, talking with this agent, on this channel. `persona` is another word for
+        `agent`.
+        """
+        if persona is not None:
+            if agent not in (DEFAULT, persona):
+                raise InvalidInput("`agent` and `persona` name two agents; they mean the same, so give one of them")
+            agent = persona
         scope = Scope.of(user, agent=agent, channel=channel, space=self._settings.space if space is None else space)
         return bound(scope, self._services)
+
+    @unlogged("it returns no data")
+    def add_tool(self, tool: HostTool) -> None:
+        """Offer a function of yours, declared with `@perdure.tool(…)`, beside the others: in `ana.tools`, over HTTP and MCP."""
+        self._services.tools.add(tool)
 
     @property
     def agents(self) -> AgentHandle:
         """The agents of the space that the settings name: the texts that make them, and the channels they answer on."""
-        agents = AgentHandle(self._settings.space, self._services.lessons.prompting.agents)
-        return watched(agents, self._access_log, space_scope(self._settings.space))
+        return AgentHandle(self._settings.space, self._services.lessons.prompts.agents, self._log)
 
     @property
+    @unlogged("it is a setting")
     def space(self) -> str:
         """The application or customer that data belongs to when a call names none."""
         return self._settings.space
 
     @property
+    @unlogged("it is a setting")
     def zone(self) -> str:
         """The time zone of the users, as the settings name it."""
         return self._settings.zone
 
     @property
+    @unlogged("it is a setting")
     def default_user(self) -> str:
         """The user that is meant where a call of the command line or a page names none; empty: nobody."""
         return self._settings.user
@@ -294,108 +222,149 @@ class Engine:
     @property
     def api_keys(self) -> ApiKeyHandle:
         """The keys that let callers in over the network, to the space that the settings name."""
-        keys = ApiKeyHandle(ApiKeys(self._store, self._clock, self._settings.space))
-        return watched(keys, self._access_log, space_scope(self._settings.space))
+        space = self._settings.space
+        return ApiKeyHandle(space, ApiKeys(self._store, self._clock, space), self._log)
 
-    @told
-    def users(self, *, limit: int = 1_000) -> Sequence[str]:
+    @operation("read")
+    def users(self, *, limit: Limit = 1_000) -> Sequence[str]:
         """The users of the space that the settings name, in order."""
         rows = self._settings.limits.page(limit)
-        found = {owner.user for owner in self._services.recall.indexing.owners() if owner.space == self._settings.space}
+        found = {owner.user for owner in self._services.admin.indexer.owners() if owner.space == self._settings.space}
         return sorted(user for user in found if not user.startswith(RESERVED))[:rows]
 
-    @told
-    def accesses(self, limit: int = 50, *, before: str | None = None) -> Sequence[Access]:
+    @operation("admin")
+    def accesses(self, limit: Limit = 50, *, before: BeforeId = None) -> Sequence[Access]:
         """Who did what that concerned the whole space, newest first: what was logged while the setting `access_log` was on."""
-        return self._access_log.list_(space_scope(self._settings.space).owner, limit=limit, before=before)
+        return self._services.log.list_(self.scope.owner, limit=limit, before=before)
 
-    @property
-    def _access_log(self) -> AccessLog:
-        return self._services.log
-
-    def process(self, seconds: float = 10.0) -> ProcessReport:
+    @unlogged("what jobs change is in the journal")
+    def process(self, seconds: Annotated[float, Arg("For how long at most.", ge=0)] = 10.0) -> ProcessReport:
         """Run the jobs that are due, until none is or the time is up."""
         return self.worker().process(seconds)
 
+    @unlogged("what jobs change is in the journal")
     def worker(self) -> Worker:
         """A job worker on this store, for a host that wants to run it itself."""
-        name = f"{socket.gethostname()}-{os.getpid()}-{threading.get_ident():x}"
+        from socket import gethostname
+
+        name = f"{gethostname()}-{os.getpid()}-{threading.get_ident():x}"
         return Worker(
-            self._store, self._clock, self._handlers, name, repeating=(tidy_job(self._clock), cleanup_job(self._clock))
+            self._store, self._clock, self._composed.handlers, name, repeating=(tidy_job(self._clock), cleanup_job(self._clock))
         )
 
+    @unlogged("it counts and checks, and returns no data")
     def verify(self, progress: Progress | None = None) -> VerifyReport:
         """Check every invariant, on one consistent snapshot; nothing is changed."""
+        from perdure.services.store.verify import verify
+
         return verify(self._store, check_progress(progress))
 
-    @told
-    def backup(self, path: str | os.PathLike[str], *, replace: bool = False, progress: Progress | None = None) -> BackupReport:
+    @operation("read", permission="admin", first=True)
+    def backup(
+        self, path: str | os.PathLike[str], *, replace: Replace = False, progress: Progress | None = None
+    ) -> BackupReport:
         """Write everything to one file, as of one moment, while writers go on."""
+        from perdure.services.store.backup import backup
+
         return backup(self._store, check_path(path, "path"), replace=replace, progress=progress)
 
-    @told
-    def export(self, to: Target, *, replace: bool = False, progress: Progress | None = None) -> ExportReport:
+    @operation("read", permission="admin", first=True)
+    def export(self, to: Target, *, replace: Replace = False, progress: Progress | None = None) -> ExportReport:
         """Write every row of each user of the space to one file, as of one moment, and what they share; see `Memory.export`."""
-        return self._services.portable.exporting.export_all(self._settings.space, to, replace=replace, progress=progress)
+        return self._services.portability().exporter.export_all(self._settings.space, to, replace=replace, progress=progress)
 
-    @told
+    @operation("change", permission="admin", first=True)
     def import_(
-        self, source: Source, *, replace: bool = False, dry_run: bool = False, progress: Progress | None = None
+        self, source: Source, *, replace: Replace = False, dry_run: DryRun = False, progress: Progress | None = None
     ) -> ImportReport:
         """Take over the users of a lossless export under the names they have there, each in one transaction.
 
         A user that holds data is a `Conflict`, and nothing is changed, unless `replace`.
         """
-        how = Importation(replace=replace, dry_run=dry_run, progress=progress)
-        return import_all(self._settings.space, self._services.portable, source, how)
+        return self._services.portability().import_all(
+            self._settings.space, source, replace=replace, dry_run=dry_run, progress=progress
+        )
 
+    @unlogged("it counts and checks, and returns no data")
     def doctor(self) -> DoctorReport:
         """Prove a round trip through the store, and say what is degraded."""
-        return self._doctor.examine(self._troubles(self._trouble()))
+        return self._doctor().examine(self._troubles(self._trouble()))
 
+    @unlogged("it counts and checks, and returns no data")
     def health(self) -> Health:
         """What is degraded, and how much there is of everything: a look only, cheap enough to ask for again and again."""
         space, trouble = self._settings.space, self._trouble()
-        owners = [owner for owner in self._services.recall.indexing.owners() if owner.space == space]
+        owners = [owner for owner in self._services.admin.indexer.owners() if owner.space == space]
         users = sum(not owner.user.startswith(RESERVED) for owner in owners)
-        return replace(self._doctor.look(self._troubles(trouble), users), worker_trouble=trouble)
+        return replace(self._doctor().look(self._troubles(trouble), users), worker_trouble=trouble)
 
     def _trouble(self) -> str | None:
         return None if self._background is None else self._background.trouble()
 
     def _troubles(self, trouble: str | None) -> tuple[str, ...]:
-        return () if trouble is None else (f"background worker: {trouble}",)
+        learning = self._services.catch_up
+        told = () if trouble is None else (f"background worker: {trouble}",)
+        if learning.last_failure is None:
+            return told
+        return (*told, f"learning while reading: failed {learning.failures} times, last: {learning.last_failure}")
 
-    @property
     def _doctor(self) -> Doctor:
-        versions = {"perdure": _version()}
-        return Doctor(self._store, self._clock, self._ingest, self._history, self._handlers, versions, self._model_name)
+        from perdure.services.store.doctor import Doctor
 
-    @told
-    def purge(self) -> PurgeReport:
+        versions = {"perdure": _version()}
+        return Doctor(
+            store=self._store,
+            clock=self._clock,
+            ingest=self._services.conversation.ingest,
+            history=self._services.conversation.history,
+            erasures=self._services.admin.erasures,
+            handlers=self._composed.handlers,
+            versions=versions,
+            model=self._composed.consultant.name,
+        )
+
+    @operation("admin", first=True)
+    def purge(self, progress: Progress | None = None) -> PurgeReport:
         """Forget finished jobs, and give freed space back so that deleted data leaves the disk too."""
+        check_progress(progress)
         before = self._store.describe().bytes
         removed = self._store.remove_done(before=self._clock.now())
-        self._store.purge()
-        return PurgeReport(removed, before, self._store.describe().bytes)
+        remain = self._services.admin.erasures.purge(progress)
+        return PurgeReport(removed, before, self._store.describe().bytes, remain)
 
-    @told
+    @operation("admin", first=True)
+    def repair_clock(self) -> ClockReport:
+        """Bring rows that were written by a clock that ran ahead back to now. Set the clock of the machine right first."""
+        from perdure.services.store.clock_repair import ClockRepair
+
+        return ClockRepair(self._store, self._clock).repair()
+
+    @operation("admin", first=True)
+    def distribute(self) -> DistributionReport:
+        """Spread the tables over the nodes of a Citus cluster, each user on one node. Stop the servers before.
+
+        One that was interrupted is run again: it goes on where it stopped. See docs/how-to/cluster.md.
+        """
+        return self._store.distribute()
+
+    @operation("admin")
     def reindex(self, progress: Progress | None = None) -> Mapping[Owner, int]:
         """Make the search index of every user anew, while the old ones answer; how many entries each has."""
-        indexing = self._services.recall.indexing
-        return {owner: indexing.reindex(owner, progress) for owner in indexing.owners()}
+        indexer = self._services.admin.indexer
+        return {owner: indexer.reindex(owner, progress) for owner in indexer.owners()}
 
+    @unlogged("it counts and checks, and returns no data")
     def files(self) -> tuple[StoreFile, ...]:
         """The files that hold the data, as far as this process can see them."""
         return self._store.files()
 
+    @unlogged("it ends the engine")
     def close(self) -> None:
         """Stop the background thread, release the store. Closing again does nothing."""
         if self._background is not None:
             self._background.stop()
             self._background = None
-        for close in self._closings:
-            close()
+        self._composed.close()
         self._store.close()
 
     def __enter__(self) -> Self:
@@ -407,38 +376,67 @@ class Engine:
 
 def asked_by(engine: Engine, asker: Asker) -> Engine:
     """The same engine, with another one asking, as the access log has it."""
-    if not engine._access_log.on:
+    if engine._log is None:
         return engine
     seen = copy.copy(engine)
-    seen._services = replace(engine._services, log=engine._access_log.seen_by(asker))
+    seen._log = engine._log.seen_by(asker)
+    seen._services = replace(engine._services, log=seen._log)
     return seen
 
 
-def requests_of(engine: Engine) -> Once:
+def parts_of(engine: Engine) -> tuple[Store, Clock, Settings]:
+    """What an engine is made of, to make another one over the same store."""
+    return engine._store, engine._clock, engine._settings
+
+
+def requests_of(engine: Engine) -> IdempotentRequests:
     """What remembers which requests were carried out, for a skin whose callers repeat them."""
-    return Once(engine._store, engine._clock)
+    return IdempotentRequests(engine._store, engine._clock)
 
 
 def log_repeat(engine: Engine, user: str | None, request: str) -> None:
     """Have it in the access log that a caller was given the answer to a request of theirs again."""
-    log = engine._access_log
-    if log.on:
-        scope = space_scope(engine.space) if user is None else engine.memory(user).scope
+    log = engine._log
+    if log is not None:
+        scope = engine.scope if user is None else engine.memory(user).scope
         log.around(scope, "repeat", "read", lambda: None, lambda _: (Mention("request", request),))
 
 
 def chat_with(engine: Engine, memory: Memory) -> Chat:
     """A chat at the address of `memory`, with the model of the engine if it has one."""
-    return Chat(memory, engine._services.oversight.keeper.consultant)
+    from perdure.handles.chat import Chat
+
+    return Chat(memory, engine._composed.consultant)
+
+
+def model_reports(engine: Engine, *, ask: bool) -> tuple[PartReport, ...]:
+    """Which model, embedder and reranker an engine has; `ask`: and whether each answers."""
+    from perdure.services.models.checks import ModelChecks
+
+    recall = engine._services.recall
+    checks = ModelChecks(engine._composed.consultant, recall.embedders, engine._settings.embedder, recall.reranker)
+    return checks.reports(ask=ask)
 
 
 def context_store(engine: Engine, *, user: str | None = None, space: str | None = None) -> ContextStore:
-    """Context documents as a view over an engine's store, for one user or for all; see `perdure.contexts`."""
-    talk = engine._services.conversation
+    """Context documents as a view over an engine's store, for one user or for all; see `perdure.documents`."""
+    from perdure.documents.scope_view import ScopeView
+    from perdure.documents.stored import LoggedContexts, StoredContexts
+
+    talk, known = engine._services.conversation, engine._services.knowledge.by_agent()
     chosen = engine._settings.space if space is None else space
     Scope.of("any" if user is None else user, space=chosen)  # which checks both
-    held = StoredContexts(engine._store, engine._clock, talk.ingest, talk.folding, talk.sessions, chosen, user)
-    return LoggedContexts(held, engine._access_log) if engine._access_log.on else held
+    held = StoredContexts(
+        store=engine._store,
+        clock=engine._clock,
+        ingest=talk.ingest,
+        folds=talk.folds,
+        sessions=talk.sessions,
+        around=ScopeView(engine._store, known.knowledge, known.todos),
+        space=chosen,
+        user=user,
+    )
+    return held if engine._log is None else LoggedContexts(held, engine._log)
 
 
 def _version() -> str:

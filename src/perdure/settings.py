@@ -7,19 +7,18 @@ Each key has a name, a default and a reason to exist, and comes from the first o
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
-from perdure.domain.accesses import ACCESS_MODES, AccessMode
+from perdure.domain.access.log import ACCESS_MODES, AccessMode
+from perdure.domain.context.recall import parse_blend
+from perdure.domain.conversation.layers import DEFAULT_PROFILE, Layers, check_profile
 from perdure.domain.errors import InvalidInput
-from perdure.domain.layers import DEFAULT_PROFILE, Layers, check_profile
 from perdure.domain.limits import Limits
 from perdure.domain.oversight import SAVE_MODES, SaveMode
-from perdure.domain.recall import parse_blend
-from perdure.domain.text import brief, utf8_size
+from perdure.domain.text.rules import brief, utf8_size
 
 PREFIX = "PERDURE_"
 OTHERS = ("config", "bench_data", "rebuild_embedder")
@@ -31,6 +30,7 @@ CHOICES = {
     "save_results": SAVE_MODES,
     "access_log": ACCESS_MODES,
 }
+CATCH_UP_MS_MAX = 60_000
 SECRETS = ("embedder_key", "encryption_key", "model_key")
 """Keys whose values are shown nowhere."""
 
@@ -83,6 +83,8 @@ class Settings:
     """The API key that the model's server wants. It goes into a header and is shown nowhere."""
     recall_blend: str = "off"
     """`off`: recall orders by relevance. `on`: by 40 % relevance, 30 % recency, 30 % frequency; or three other weights."""
+    catch_up_ms: int = 50
+    """How long a call that reads first learns from what is new, by rules. 0: only a worker learns."""
     series_max_entries: int = 10_000
     """Entries a new series keeps unless it says otherwise; the oldest are evicted. 0: no bound."""
     postgres_schema: str = "perdure"
@@ -111,6 +113,10 @@ class Settings:
         parse_blend(self.recall_blend)
         if self.transcript_messages_min < 0:
             raise InvalidInput(f"setting `transcript_messages_min` = {brief(self.transcript_messages_min)} must be 0 or more")
+        if not 0 <= self.catch_up_ms <= CATCH_UP_MS_MAX:
+            raise InvalidInput(
+                f"setting `catch_up_ms` = {brief(self.catch_up_ms)} must be 0 (only a worker learns) to {CATCH_UP_MS_MAX}"
+            )
         if self.series_max_entries < 0:
             raise InvalidInput(f"setting `series_max_entries` = {brief(self.series_max_entries)} must be 0 (no bound) or more")
         if self.postgres_pool_max < 1:
@@ -153,7 +159,7 @@ class Setting:
     source: str
 
     @property
-    def shown(self) -> object:
+    def display(self) -> object:
         """The value as it may be shown: of a secret, only that there is one."""
         return "(set)" if self.name in SECRETS and self.value else self.value
 
@@ -194,6 +200,7 @@ GROUPS = {"layers": Layers, "limits": Limits}
 PYTHON_ONLY = frozenset(
     {"metadata_bytes_max", "batch_messages_max", "entry_bytes_max", "batch_entries_max", "import_bytes_max"}
     | {"window_messages", "rolling_turns", "spine_turns", "rolling_chars_max", "flush_messages_min", "accesses_kept"}
+    | {"history_messages_keep"}
 )
 """Fields of the groups that hosts set in Python if ever: whoever needs another value has code of their own anyway."""
 
@@ -236,9 +243,19 @@ def config_path(environ: Mapping[str, str] | None = None) -> Path:
     return user_config_path("perdure", appauthor=False) / "perdure.toml"
 
 
+FILE_BYTES_MAX = 32 * 1024
+"""Python's reader of TOML takes the square of the length of a key with many dots."""
+
+
 def _read_file(path: Path) -> Mapping[str, Any]:
+    import tomllib  # not loaded by those who pass settings in
+
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        with path.open("rb") as file:
+            raw = file.read(FILE_BYTES_MAX + 1)
+        if len(raw) > FILE_BYTES_MAX:
+            raise InvalidInput(f"{path} has more than {FILE_BYTES_MAX} bytes, which no settings need; mend or remove it")
+        return tomllib.loads(raw.decode().replace("\r\n", "\n"))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
@@ -253,7 +270,9 @@ def _refuse_unknown(env: Mapping[str, str], file: Mapping[str, Any], path: Path)
     for variable in env:
         name = variable.removeprefix(PREFIX).lower()
         if variable.startswith(PREFIX) and name not in OTHERS and name not in known:
-            raise InvalidInput(f"the environment sets `{variable}`, which is no setting; `perdure config` lists them")
+            raise InvalidInput(
+                f"the environment sets `{variable}`, which is no setting; `perdure admin config list` lists them"
+            )
 
 
 def _cast(value: Any, default: object, where: str) -> object:

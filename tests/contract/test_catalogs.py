@@ -10,12 +10,12 @@ import pytest
 from psycopg import sql
 
 import perdure
-from perdure.adapters.postgres import migrating as postgres_migrating
+from perdure.adapters.postgres import schema as postgres_migrating
 from perdure.adapters.postgres.store import PostgresStore
-from perdure.adapters.sqlfiles import queries
+from perdure.adapters.sql.files import queries
 from perdure.adapters.sqlite.store import SqliteStore
 from perdure.domain.scope import Owner
-from perdure.ports.rows import TABLES
+from perdure.ports.tables.rows import TABLES
 from perdure.testing.contract.samples import ANA, BOB, HERE, fill
 
 PREFIX = ["space", "user_id"]
@@ -109,33 +109,62 @@ def test_postgres_row_security_is_forced_on_every_table(postgres: psycopg.Connec
             (postgres_schema,),
         ).fetchall()
     )
-    assert found == {**dict.fromkeys(TABLES, True), "perdure_migrations": False}
+    assert found == {**dict.fromkeys((*TABLES, "commits"), True), "perdure_migrations": False}
 
 
 def test_postgres_keeps_no_samples_of_what_was_said_or_named(postgres_url: str, postgres_schema: str) -> None:
     """P16: they would lie in a catalog that only a superuser can clean, after all else was forgotten and purged."""
     settings = perdure.Settings(url=postgres_url, postgres_schema=postgres_schema, access_log="all")
     with perdure.open(settings=settings) as engine:
-        ana = engine.memory("ana")
+        ana = engine.memory("vqjzk-user", agent="vqjzk-agent", channel="vqjzk-channel")
         for number in range(4):
-            ana.append("user", f"zqxjv likes tea {number}", id=f"zqxjv-{number}", metadata={"zqxjv": number}, session="zqxjv")
-            ana.append("user", "zqxjv likes tea", session="zqxjv")
-            ana.state.save(f"zqxjv/{number}", "zqxjv")
-            ana.state.save("zqxjv", f"zqxjv {number}", request=f"zqxjv-{number}")
+            ana.append("user", f"vqjzk likes tea {number}", id=f"vqjzk-{number}", metadata={"vqjzk": number}, session="vqjzk")
+            ana.append("user", "vqjzk likes tea", session="vqjzk")
+            ana.state.save(f"vqjzk/{number}", "vqjzk")
+            ana.state.save("vqjzk", f"vqjzk {number}", request=f"vqjzk-{number}")
             day, after = f"2026-01-0{number + 1}", f"2026-01-0{number + 2}"
-            ana.series("zqxjv").merge([{"id": f"zqxjv-{number}", "timestamp": day, "a": "zqxjv"}], window=(day, after))
-            ana.todos.add(f"write to zqxjv {number}")
-            ana.remember(f"zqxjv owns {number} boats", entities=[f"person:zqxjv{number}"])
+            ana.series("vqjzk").merge([{"id": f"vqjzk-{number}", "timestamp": day, "a": "vqjzk"}], window=(day, after))
+            ana.todos.add(f"write to vqjzk {number}")
+            ana.remember(f"vqjzk owns {number} boats", entities=[f"person:vqjzk{number}"])
         engine.process(60)
-        ana.before("what does zqxjv like?")
+        ana.before("what does vqjzk like?")
         with psycopg.connect(postgres_url, autocommit=True) as superuser:
             superuser.execute("ANALYZE")
             samples = superuser.execute(
                 "SELECT tablename, attname, concat(most_common_vals, histogram_bounds) FROM pg_stats WHERE schemaname = %s",
                 (postgres_schema,),
             ).fetchall()
-    assert any(name == "user_id" and "ana" in text for _, name, text in samples), "it does sample"
-    assert [(table, name) for table, name, text in samples if "zqxjv" in text] == []
+    assert any(name == "role" and "user" in text for _, name, text in samples), "it does sample"
+    assert [(table, name) for table, name, text in samples if "vqjzk" in text] == []
+
+
+def test_samples_of_names_from_before_are_gone_after_the_migration(postgres_url: str, postgres_schema: str) -> None:
+    """P16: ANALYZE does not touch the samples of a column that it is to sample no more."""
+    chosen = perdure.Settings(url=postgres_url, postgres_schema=postgres_schema)
+    with perdure.open(settings=chosen) as engine:
+        for number in range(4):
+            engine.memory("vqjzk-user", agent="vqjzk-agent").append("user", f"hello {number}")
+    named = "SELECT tablename, attname FROM pg_stats WHERE schemaname = %s AND attname IN ('user_id', 'agent', 'content')"
+    with psycopg.connect(postgres_url, autocommit=True) as superuser:
+        superuser.execute(sql.SQL("SET search_path TO {}").format(sql.Identifier(postgres_schema)))
+        for column in ("user_id", "agent"):
+            superuser.execute(f"ALTER TABLE messages ALTER COLUMN {column} SET STATISTICS -1".encode())
+        superuser.execute("CREATE VIEW of_somebody_else AS SELECT user_id FROM sessions")
+        superuser.execute("DELETE FROM perdure_migrations WHERE version >= 11")
+        superuser.execute("ANALYZE")
+        assert superuser.execute(named, (postgres_schema,)).fetchall() != []
+        files = (
+            "SELECT relname, relfilenode FROM pg_class WHERE relnamespace = %s::regnamespace AND relkind IN ('r', 'i') "
+            "AND relname NOT IN ('jobs_open', 'sessions_open') ORDER BY 1"
+        )
+        before = superuser.execute(files, (postgres_schema,)).fetchall()
+        with perdure.open(settings=chosen) as engine:
+            assert superuser.execute(named, (postgres_schema,)).fetchall() == []
+            assert superuser.execute(files, (postgres_schema,)).fetchall() == before, "something was written anew"
+            superuser.execute("ANALYZE")
+            assert superuser.execute(named, (postgres_schema,)).fetchall() == []
+            superuser.execute("DROP VIEW of_somebody_else")
+            assert engine.verify().clean
 
 
 def test_postgres_itself_refuses_other_owners_rows_when_our_conditions_are_gone(

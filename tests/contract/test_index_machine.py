@@ -26,11 +26,11 @@ import perdure
 from perdure import Layers, Memory
 from perdure.adapters.memory.store import MemoryStore
 from perdure.app import Engine
+from perdure.domain.context.recall import ENTRY_KINDS, Recall
 from perdure.domain.errors import Conflict, InvalidInput, LimitExceeded, NotFound
-from perdure.domain.recall import ENTRY_KINDS, Recall
-from perdure.engine import stacks
-from perdure.ports.rows import TABLES
-from perdure.services import indexing
+from perdure.engine.search import index as stacks
+from perdure.ports.tables.rows import TABLES
+from perdure.services.index import job as indexing
 from perdure.testing import StoppedClock
 from scripted import ScriptedSummariser
 from scripted_embedder import ScriptedEmbedder
@@ -95,18 +95,21 @@ class Life(RuleBasedStateMachine):
 
     @rule(user=users, who=people, trait=st.sampled_from(TRAITS), visible_to=private, pinned=st.booleans())
     def a_trait_is_told(self, user: str, who: str, trait: str, visible_to: str | None, pinned: bool) -> None:
-        self.memory(user).remember(
-            f"{who} {trait}", "PEOPLE", entities=[f"person:{who}"], visible_to=visible_to, pinned=pinned
-        )  # fmt: skip
+        self.memory(user).remember(f"{who} {trait}", "PEOPLE", entities=[f"person:{who}"], visible_to=visible_to, pinned=pinned)
 
     @rule(city=cities, since=st.sampled_from((None, None, -40, 5)), ended=st.booleans(), corrects=st.booleans())
     def a_home_is_told(self, city: str, since: int | None, ended: bool, corrects: bool) -> None:
         when = None if since is None else self.clock.now() + timedelta(days=since)
         with suppress(*REFUSALS):
             self.memory().remember(
-                f"Lives in {city}", entities=[f"place:{city}"], attribute="lives_in", value=city, valid_from=when,
-                ended=ended, corrects=corrects and not ended,
-            )  # fmt: skip
+                f"Lives in {city}",
+                entities=[f"place:{city}"],
+                attribute="lives_in",
+                value=city,
+                valid_from=when,
+                ended=ended,
+                corrects=corrects and not ended,
+            )
 
     @rule(agent=agents, index=which, how=st.sampled_from(("pin", "unpin", "archive", "archive", "restore", "forget")))
     def a_memory_is_handled(self, agent: str, index: int, how: str) -> None:
@@ -127,7 +130,7 @@ class Life(RuleBasedStateMachine):
             elif how == "forget":
                 memory.forget(entity=f"person:{one}")
             else:
-                memory.curate()
+                memory.memories.curate()
 
     # -- what is to be done, state and series
 
@@ -179,7 +182,7 @@ class Life(RuleBasedStateMachine):
     )
     def a_session_is_handled(self, agent: str, index: int, what: str) -> None:
         memory = self.memory(agent=agent)
-        held = [session.id for session in memory.sessions()]
+        held = [session.id for session in memory.conversation.sessions()]
         if held:
             chosen = held[index % len(held)]
             with suppress(*REFUSALS):
@@ -195,9 +198,12 @@ class Life(RuleBasedStateMachine):
         self.models["summariser"].lessons = tuple(sorted(lessons))
 
     @rule(
-        agent=agents, text=st.sampled_from(LESSONS), scope=st.sampled_from((None, "channel")), index=which,
+        agent=agents,
+        text=st.sampled_from(LESSONS),
+        scope=st.sampled_from((None, "channel")),
+        index=which,
         how=st.sampled_from(("add", "add", "append", "remove", "archive", "restore", "pin", "edit")),
-    )  # fmt: skip
+    )
     def a_lesson_is_handled(self, agent: str, text: str, scope: Any, index: int, how: str) -> None:
         lessons = self.memory(agent=agent).lessons
         held = lessons.list(archived=True, ended=True)
@@ -223,14 +229,14 @@ class Life(RuleBasedStateMachine):
 
     @rule(index=st.integers(0, 12), cascade=st.booleans())
     def something_is_undone(self, index: int, cascade: bool) -> None:
-        newest = self.memory().journal(1)
+        newest = self.memory().journal.list(1)
         if newest:
             with suppress(*REFUSALS):
                 self.memory().undo(max(1, newest[0].seq - index), cascade=cascade)
 
     @rule(index=st.integers(0, 20), cascade=st.booleans())
     def something_is_undone_and_done_again(self, index: int, cascade: bool) -> None:
-        newest = self.memory().journal(1)
+        newest = self.memory().journal.list(1)
         if newest:
             with suppress(*REFUSALS):
                 undone = self.memory().undo(max(1, newest[0].seq - index), cascade=cascade)
@@ -252,7 +258,7 @@ class Life(RuleBasedStateMachine):
 
     @rule()
     def everything_is_indexed_anew(self) -> None:
-        self.memory().reindex()
+        self.memory().admin.reindex()
 
     @rule(name=st.sampled_from(("scripted", "other")), version=st.sampled_from(("1", "2")))
     def another_embedder_is_in_use(self, name: str, version: str) -> None:
@@ -289,7 +295,7 @@ class Life(RuleBasedStateMachine):
             copy.restore(snapshot.schema_version, held, replace=True)
         engine = Engine(copy, self.clock, self.engine._settings, models=self.models)
         for user in ("ana", "bob"):
-            engine.memory(user).reindex()
+            engine.memory(user).admin.reindex()
         return engine
 
     @staticmethod
@@ -300,9 +306,9 @@ class Life(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         if hasattr(self, "engine"):
-            self.memory().reindex()
+            self.memory().admin.reindex()
             found = [self.memory().recall(question, limit=200) for question in QUESTIONS]
-            self.memory().reindex()
+            self.memory().admin.reindex()
             for question, before in zip(QUESTIONS, found, strict=True):
                 same(before, self.memory().recall(question, limit=200))
             assert self.engine.verify().clean

@@ -23,9 +23,9 @@ import perdure
 import pg
 from perdure.app import Engine
 from perdure.domain.series import SeriesAnswer
-from perdure.domain.spans import Span
-from perdure.domain.times import to_us
-from perdure.services.readthrough import Page, Window
+from perdure.domain.times.instants import to_us
+from perdure.domain.times.spans import Span
+from perdure.services.series.fetch import Page, Window
 from perdure.testing import StoppedClock
 
 ZERO = datetime(2026, 1, 5, 10, 0, tzinfo=UTC)
@@ -175,9 +175,12 @@ class Fetches(RuleBasedStateMachine):
         assert (done.success, done.added, len(done.rejected)) == (False, 0, 1)
 
     @rule(
-        wanted=ranges | st.just((0, LAST)), source=st.dictionaries(names, seconds, max_size=9), fails=st.booleans(),
-        longest=st.none() | st.integers(2, 9), size=st.sampled_from([1, 2, 99]),
-    )  # fmt: skip
+        wanted=ranges | st.just((0, LAST)),
+        source=st.dictionaries(names, seconds, max_size=9),
+        fails=st.booleans(),
+        longest=st.none() | st.integers(2, 9),
+        size=st.sampled_from([1, 2, 99]),
+    )
     def a_fetch(self, wanted: tuple[int, int], source: dict[str, int], fails: bool, longest: int | None, size: int) -> None:
         """Only what is unknown is asked for, and no second twice, however it ends and in however many pages it comes."""
         asked: set[int] = set()
@@ -256,7 +259,7 @@ class Fetches(RuleBasedStateMachine):
 
     @invariant()
     def the_books_balance(self) -> None:
-        if not hasattr(self, "engine") or self.engine.memory("ana").list_series() == []:
+        if not hasattr(self, "engine") or self.engine.memory("ana").series.list() == []:
             return
         about = self.series.about()
         model = self.model

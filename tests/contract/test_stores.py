@@ -53,8 +53,18 @@ class TestEncryptedSqliteStore(StoreContract):
 
 class TestPostgresStore(StoreContract):
     @pytest.fixture
-    def store(self, postgres_url: str, postgres_schema: str) -> Iterator[Store]:
-        store = PostgresStore(postgres_url, schema=postgres_schema)
+    def store(self, postgres_url: str, empty_schema: str) -> Iterator[Store]:
+        store = PostgresStore(postgres_url, schema=empty_schema)
+        yield store
+        store.close()
+
+
+class TestPostgresStoreBehindPgbouncer(StoreContract):
+    """In transaction mode: each transaction may meet a session that another store has used before."""
+
+    @pytest.fixture
+    def store(self, pgbouncer_url: str, empty_schema: str) -> Iterator[Store]:
+        store = PostgresStore(pgbouncer_url, schema=empty_schema)
         yield store
         store.close()
 

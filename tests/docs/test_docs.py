@@ -12,7 +12,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 import tomllib
 from collections.abc import Iterator
@@ -23,11 +22,11 @@ from typing import Any
 import psycopg
 import pytest
 import typer.main
-from forking import ForkServer
 from psycopg.conninfo import conninfo_to_dict
 
 import perdure
-import perdure.engine.timeranges
+import perdure.engine.times.question
+from fork_server import ForkServer
 from perdure.domain.errors import ALL_ERRORS
 from perdure.interfaces.cli.commands import app
 from perdure.interfaces.errors import DEGRADED, EXIT_CODES, INTERRUPTED
@@ -97,9 +96,13 @@ class Terminal:
         self._server: subprocess.Popen[str] | None = None
         self._address = ""
         self._env = {
-            "PATH": f"{programs}{os.pathsep}{BIN}{os.pathsep}{os.environ['PATH']}", "HOME": str(folder), "XDG_CONFIG_HOME": str(folder),
-            "XDG_DATA_HOME": str(folder), "PERDURE_URL": "sqlite:///perdure.db", "COLUMNS": "200",
-        }  # fmt: skip
+            "PATH": f"{programs}{os.pathsep}{BIN}{os.pathsep}{os.environ['PATH']}",
+            "HOME": str(folder),
+            "XDG_CONFIG_HOME": str(folder),
+            "XDG_DATA_HOME": str(folder),
+            "PERDURE_URL": "sqlite:///perdure.db",
+            "COLUMNS": "200",
+        }
 
     def check(self, command: Command) -> None:
         """Run it; exit code and output are as the page says."""
@@ -113,9 +116,15 @@ class Terminal:
                 self._make_curl()
         line = ADDRESS.sub(self._address, command.line) if self._address else command.line
         done = subprocess.run(
-            ["/bin/sh", "-c", line], cwd=self._folder, env=self._env, stdin=subprocess.DEVNULL, text=True, timeout=120,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        )  # fmt: skip
+            ["/bin/sh", "-c", line],
+            cwd=self._folder,
+            env=self._env,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            timeout=120,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
         assert done.returncode == command.exit_code, f"{command.line}\n{done.stdout}"
         if command.shown:
             assert _as_shown(command, done.stdout), f"{command.line}\n{done.stdout}"
@@ -132,9 +141,14 @@ class Terminal:
         self.close()
         words = list(re.sub(r"--port[ =]\d+", "", EXIT.sub("", command.line).rstrip(" &")).split()[1:])
         self._server = subprocess.Popen(
-            [str(BIN / "perdure"), *words, "--port", "0"], cwd=self._folder, env={**self._env, "PYTHONUNBUFFERED": "1"}, text=True,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        )  # fmt: skip
+            [str(BIN / "perdure"), *words, "--port", "0"],
+            cwd=self._folder,
+            env={**self._env, "PYTHONUNBUFFERED": "1"},
+            text=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
         assert self._server.stdout is not None
         said = ""
         watch = threading.Timer(60, self._server.kill)
@@ -164,14 +178,6 @@ def _as_shown(command: Command, output: str) -> bool:
 def _squeezed(text: str) -> str:
     """With runs of blanks as one, so that the width of a column does not matter."""
     return "\n".join(" ".join(line.split()) for line in text.strip().splitlines())
-
-
-@pytest.fixture(scope="session")
-def forked() -> Iterator[ForkServer]:
-    with tempfile.TemporaryDirectory(prefix="docs-") as folder:
-        server = ForkServer(Path(folder))
-        yield server
-        server.close()
 
 
 @pytest.fixture
@@ -345,5 +351,5 @@ def test_decisions_are_short_and_say_what_was_given_up() -> None:
 
 def test_the_page_on_times_has_the_readings_that_the_module_states() -> None:
     page = (DOCS / "how-to" / "time-ranges.md").read_text()
-    stated = [line for line in (inspect.getdoc(perdure.engine.timeranges) or "").splitlines() if line.startswith("| ")]
+    stated = [line for line in (inspect.getdoc(perdure.engine.times.question) or "").splitlines() if line.startswith("| ")]
     assert [line for line in stated[1:] if line not in page] == []

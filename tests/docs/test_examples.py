@@ -20,9 +20,13 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     env = {name: value for name, value in os.environ.items() if not name.startswith("PERDURE_")}
     done = subprocess.run(
         [sys.executable, "-W", "error", str(ROOT / "examples" / "kudos.py")],
-        cwd=home, env=env | {"HOME": home, "XDG_CONFIG_HOME": home, "XDG_DATA_HOME": home},
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
+        cwd=home,
+        env=env | {"HOME": home, "XDG_CONFIG_HOME": home, "XDG_DATA_HOME": home},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
     assert not list(Path(home).iterdir())
     return done.stdout.splitlines()

@@ -18,4 +18,7 @@ def test_the_page_is_what_the_code_says(page: Path) -> None:
 
 def test_a_key_without_a_meaning_or_a_call_without_a_word_would_show() -> None:
     assert " |  |" not in PAGES[reference.SETTINGS]
-    assert "`append(role: str, content: str, **fields: Unpack[MessageFields]) -> Message`: " in PAGES[reference.CALLS]
+    page = PAGES[reference.CALLS]
+    assert "- `append(role, content, *, id=None, at=None, session=None, tokens=None, metadata=None, " in page
+    assert "    - `role: 'user' | 'assistant' | 'tool' | 'system'`: Who said it.\n" in page
+    assert "    - `limit: int`: Hits at most. At least 1, at most 100.\n" in page

@@ -9,7 +9,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 import perdure
-from perdure.interfaces.server import build
+from perdure.interfaces.server import Options, build
 
 NUMBERS = count(1)
 
@@ -23,7 +23,7 @@ def engine() -> Iterator[perdure.Engine]:
 @pytest.fixture(scope="session")
 def client(engine: perdure.Engine) -> TestClient:
     # Describing 130 routes takes a while; a test that changes the application makes its own.
-    return TestClient(build(engine), base_url="http://127.0.0.1")
+    return TestClient(build(engine, Options(no_auth=True)), base_url="http://127.0.0.1")
 
 
 @pytest.fixture

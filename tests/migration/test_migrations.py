@@ -14,11 +14,11 @@ import pytest
 from psycopg import sql
 
 import perdure
-from perdure.adapters.postgres import migrating as on_postgres
+from perdure.adapters.postgres import schema as on_postgres
 from perdure.adapters.postgres.store import PACKAGE as POSTGRES
 from perdure.adapters.postgres.store import PostgresStore
-from perdure.adapters.sqlfiles import Applied, Migration, migrations, pending, schema
-from perdure.adapters.sqlite import migrating as on_sqlite
+from perdure.adapters.sql.files import AppliedMigration, Migration, migrations, pending, schema
+from perdure.adapters.sqlite import schema as on_sqlite
 from perdure.adapters.sqlite.store import PACKAGE as SQLITE
 from perdure.adapters.sqlite.store import SqliteStore
 from perdure.testing.contract.samples import ANA, fill
@@ -34,8 +34,8 @@ EXTRA = "CREATE TABLE extra (space TEXT NOT NULL, user_id TEXT NOT NULL, PRIMARY
 class TestPlan:
     known = (a_migration(1, "a"), a_migration(2, "b"), a_migration(3, "c"))
 
-    def applied(self, count: int) -> list[Applied]:
-        return [Applied(one.version, one.checksum) for one in self.known[:count]]
+    def applied(self, count: int) -> list[AppliedMigration]:
+        return [AppliedMigration(one.version, one.checksum) for one in self.known[:count]]
 
     @pytest.mark.parametrize("count", range(4))
     def test_what_is_missing_runs_in_order(self, count: int) -> None:
@@ -47,11 +47,11 @@ class TestPlan:
 
     def test_a_changed_migration_is_refused(self) -> None:
         with pytest.raises(perdure.Corrupt, match="checksum"):
-            pending(self.known, [Applied(1, "another")])
+            pending(self.known, [AppliedMigration(1, "another")])
 
     def test_a_history_with_holes_is_refused(self) -> None:
         with pytest.raises(perdure.Corrupt, match="holes"):
-            pending(self.known, [Applied(2, self.known[1].checksum)])
+            pending(self.known, [AppliedMigration(2, self.known[1].checksum)])
 
 
 def test_both_databases_have_the_same_migrations_and_their_files_do_not_change() -> None:
@@ -149,6 +149,7 @@ class TestSqlite:
         with pytest.raises(perdure.Unavailable, match="directory exists"):
             perdure.open(f"sqlite:///{tmp_path}/no/such/a.db")
 
+    @pytest.mark.slow
     def test_many_processes_may_open_a_new_store_at_once(self, tmp_path: Path) -> None:
         code = f"import perdure; perdure.open('sqlite:///{tmp_path}/a.db').memory('ana').append('user', 'x')"
         processes = [subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE) for _ in range(6)]

@@ -17,13 +17,13 @@ from psycopg import sql
 
 import perdure
 from perdure import ToolCall
-from perdure.adapters.postgres import migrating as on_postgres
+from perdure.adapters.postgres import schema as on_postgres
 from perdure.adapters.postgres.store import PACKAGE as POSTGRES
-from perdure.adapters.sqlfiles import migrations
-from perdure.adapters.sqlite import migrating as on_sqlite
+from perdure.adapters.sql.files import migrations
+from perdure.adapters.sqlite import schema as on_sqlite
 from perdure.adapters.sqlite.store import PACKAGE as SQLITE
-from perdure.ports.rows import TABLES
 from perdure.ports.store import Row
+from perdure.ports.tables.rows import TABLES
 from perdure.testing import StoppedClock
 
 OLD = 2
@@ -128,7 +128,7 @@ def check(engine: perdure.Engine, today: perdure.Engine, clock: StoppedClock) ->
     for user, channel in (("ana", "a"), ("ana", "b"), ("bob", "a")):
         memory = engine.memory(user, agent="coach", channel=channel)
         same = today.memory(user, agent="coach", channel=channel)
-        assert memory.sessions() == same.sessions()
+        assert memory.conversation.sessions() == same.conversation.sessions()
         assert memory.messages(100) == same.messages(100)
         state, expected = memory.conversation.agent_state(), same.conversation.agent_state()
         assert (state.turns, state.last_at) == (expected.turns, expected.last_at)
@@ -148,7 +148,7 @@ def check(engine: perdure.Engine, today: perdure.Engine, clock: StoppedClock) ->
     )
     clock.move(hours=1)
     engine.process()
-    assert ana.conversation.digests("session")[0].session_number == ana.sessions()[0].number
+    assert ana.conversation.digests("session")[0].session_number == ana.conversation.sessions()[0].number
     assert engine.verify().findings == ()
 
 
@@ -183,7 +183,7 @@ def test_a_session_left_open_by_the_old_version_ends_when_it_has_been_silent_b_4
     clock.move(hours=1)
     engine.process()
     for user, channel in (("ana", "a"), ("ana", "b"), ("bob", "a")):
-        newest = engine.memory(user, agent="coach", channel=channel).sessions()[0]
+        newest = engine.memory(user, agent="coach", channel=channel).conversation.sessions()[0]
         assert newest.ended_at == newest.last_at
     assert engine.verify().findings == ()
 

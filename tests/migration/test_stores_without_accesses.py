@@ -11,11 +11,11 @@ import pytest
 
 import old_stores
 import perdure
-from perdure.adapters.sqlfiles import migrations
+from perdure.adapters.sql.files import migrations
 from perdure.adapters.sqlite.store import PACKAGE
 from perdure.domain.scope import Owner
 from perdure.testing import StoppedClock
-from perdure.testing.contract.accesses import an_access, listed, put
+from perdure.testing.contract.access import an_access, listed, put
 
 OLD = 6
 ANA = Owner("default", "ana")
@@ -42,11 +42,11 @@ def held(engine: perdure.Engine) -> dict[str, list[Any]]:
 def check(engine: perdure.Engine) -> None:
     assert engine.verify().findings == ()
     ana = engine.memory("ana")
-    assert ana.accesses() == [] == engine.accesses()
+    assert ana.journal.accesses() == [] == engine.accesses()
     assert put(engine._store, an_access("a1"), owner=ANA) == [True]
     assert listed(engine._store, owner=ANA) == ["a1"]
-    assert [one.id for one in ana.accesses()] == ["a1"]
-    assert engine.memory("bob").accesses() == []
+    assert [one.id for one in ana.journal.accesses()] == ["a1"]
+    assert engine.memory("bob").journal.accesses() == []
     assert engine.verify().findings == ()
 
 
@@ -80,10 +80,11 @@ def test_a_store_of_version_8_keeps_its_log_and_takes_what_is_begun(backend: Any
     old_stores.build(backend, 8, old_stores.rows_of(today, 8))
     with backend.open(access_log="all") as engine:
         assert list(engine._store.read(ANA, lambda view: view.accesses.list_accesses(limit=9))) == [
-            an_access("a2"), an_access("a1"),
-        ]  # fmt: skip
+            an_access("a2"),
+            an_access("a1"),
+        ]
         engine.memory("ana").export(BytesIO())
-        newest = engine.memory("ana").accesses()[0]
+        newest = engine.memory("ana").journal.accesses()[0]
         assert (newest.call, newest.outcome) == ("export", "done")
         assert engine.verify().findings == ()
 

@@ -11,8 +11,8 @@ import pytest
 
 import old_stores
 import perdure
-from perdure.ports.index import INDEX_JOB
 from perdure.ports.store import Row
+from perdure.ports.tables.index import INDEX_JOB
 from perdure.testing import StoppedClock
 from scripted_embedder import ScriptedEmbedder
 
@@ -111,7 +111,7 @@ def test_an_old_store_in_which_something_new_is_said_first_finds_old_and_new(
     new = ana.append("user", "a boat since the migration", session="new")
     assert [hit.id for hit in ana.recall("boat since").hits] == [new.id]
     ana.forget(memory=ana.memories.list(pinned=True)[0].memory.record_key)
-    ana.conversation.delete(ana.sessions()[1].id)
+    ana.conversation.delete(ana.conversation.sessions()[1].id)
     engine.process()
     found = ana.recall("boat", limit=100)
     assert new.id in {hit.id for hit in found.hits}

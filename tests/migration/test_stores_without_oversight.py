@@ -15,7 +15,7 @@ import old_stores
 import perdure
 from perdure.domain.jobs import Job
 from perdure.domain.scope import Owner
-from perdure.ports.rows import TABLES
+from perdure.ports.tables.rows import TABLES
 from perdure.testing import StoppedClock
 from perdure.testing.contract.oversight import a_decision, names, put
 from scripted import ScriptedSummariser
@@ -127,7 +127,7 @@ def test_migrating_twice_is_once(backend: Any, clock: StoppedClock, today: perdu
 KILLED = """
 import os, sys
 import perdure
-from perdure.adapters.{package} import migrating
+from perdure.adapters.{package} import schema as migrating
 
 noted = migrating._note
 
@@ -141,6 +141,7 @@ perdure.open(settings=perdure.Settings(url=sys.argv[1], postgres_schema=sys.argv
 """
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed_while_it_migrates_leaves_the_old_store(
     backend: Any, clock: StoppedClock, today: perdure.Engine
 ) -> None:

@@ -15,16 +15,14 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from serving import OllamaFront, Served, ServerFailed, serving
 
 import local_model
 import perdure
-from perdure.adapters.models.chat import ModelServer, ServedModel
-from perdure.adapters.models.ollama import ollama_model
-from perdure.adapters.models.openai import openai_model
+from perdure.adapters.models.chat import ModelServer, ServedModel, ollama_model, openai_model
 from perdure.domain.models import ChatReply, ChatRequest
-from perdure.services import modelled
+from perdure.services.models import prompted
 from perdure.testing import StoppedClock
+from tests.model.servers import OllamaFront, Served, ServerFailed, serving
 
 ASKED_FOR = "LOCAL_MODEL"
 THREADS = int(os.environ.get("LOCAL_MODEL_THREADS", "1"))
@@ -91,7 +89,7 @@ def wrong(request: pytest.FixtureRequest, smollm2: Served, ollama_smollm2: Ollam
 @pytest.fixture
 def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., perdure.Engine]]:
     """Opens an engine on a store of its own with that model. Its clock stands still, so that the same is asked each time."""
-    monkeypatch.setattr(modelled, "CALL_S", PATIENCE_S)
+    monkeypatch.setattr(prompted, "CALL_S", PATIENCE_S)
     engines = []
 
     def opened(model: str | Brief, **fields: Any) -> perdure.Engine:

@@ -8,7 +8,7 @@ from perdure.domain.models import OUTCOMES, PURPOSES
 
 def check_usage(ana: perdure.Memory, *purposes: str) -> None:
     """Each question has an outcome that we know, and none is uncounted."""
-    usage = ana.usage()
+    usage = ana.admin.usage()
     assert {one.purpose for one in usage} >= set(purposes)
     for one in usage:
         assert one.purpose in PURPOSES
@@ -30,7 +30,7 @@ def check_memories(ana: perdure.Memory) -> None:
         for statement in memory.statements:
             assert statement.evidence
             for evidence in statement.evidence:
-                message = ana.message(evidence.message)
+                message = ana.conversation.message(evidence.message)
                 assert message.role == "user"
                 assert message.content[evidence.start : evidence.end].strip()
 

@@ -7,14 +7,12 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from serving import OllamaFront, Served
 
-from perdure.adapters.models.chat import ModelServer, ServedModel
-from perdure.adapters.models.ollama import ollama_model
-from perdure.adapters.models.openai import openai_model
+from perdure.adapters.models.chat import ModelServer, ServedModel, ollama_model, openai_model
 from perdure.domain.errors import Unavailable
 from perdure.domain.models import ChatMessage, ChatRequest
-from perdure.ports.chat import ModelRefused, ModelTimeout
+from perdure.ports.models import ModelRefused, ModelTimeout
+from tests.model.servers import OllamaFront, Served
 
 pytestmark = pytest.mark.model
 

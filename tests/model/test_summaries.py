@@ -6,10 +6,10 @@ from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
-from contracts import check_digests, check_log, check_memories, check_usage, digests
 
 import perdure
-from perdure.ports.chat import ChatModel
+from perdure.ports.models import ChatModel
+from tests.model.contracts import check_digests, check_log, check_memories, check_usage, digests
 
 pytestmark = pytest.mark.model
 

@@ -10,9 +10,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT))
-from proof.catalogue import all_promises  # noqa: E402
-
 from proof import breaking  # noqa: E402
+from proof.catalogue import all_promises  # noqa: E402
 
 
 @pytest.mark.parametrize("name", breaking.known())

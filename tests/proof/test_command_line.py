@@ -12,11 +12,11 @@ import pytest
 ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT))
 import proof.__main__ as command_line  # noqa: E402
+import system_programs  # noqa: E402
+from proof import breaking, needs, simulation  # noqa: E402
 from proof.arguments import Parser  # noqa: E402
 from proof.catalogue import all_promises  # noqa: E402
 from proof.harness import Promise, Round, run  # noqa: E402
-
-from proof import breaking, needs, simulation  # noqa: E402
 
 RAN: list[str] = []
 """The promises that were tried."""
@@ -201,7 +201,7 @@ def test_a_missing_module_of_the_project_itself_is_no_matter_of_installing():
 @pytest.fixture
 def _no_tools(monkeypatch):
     needs._no_compiler.cache_clear()
-    monkeypatch.setattr(needs.shutil, "which", lambda _: None)
+    monkeypatch.setattr(needs.shutil, "which", lambda _, path=None: None)
     yield
     needs._no_compiler.cache_clear()
 
@@ -214,9 +214,30 @@ def test_without_a_compiler_the_promises_that_need_one_fail_in_one_line(monkeypa
     told = json.loads((tmp_path / "report.json").read_text())["outcomes"]
     assert [one["verdict"] for one in told] == ["failed", "failed"]
     assert {one["error"].partition(":")[0] for one in told} == {
-        "a C compiler (cc, gcc or clang) is needed for P2, P5, P14 and the full round of P4"
+        "a C compiler (cc, gcc or clang) is needed for P2, P3, P5, P14 and the full round of P4"
     }
     assert "Traceback" not in (tmp_path / "report.md").read_text() + capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("_no_tools")
+def test_without_etcd_the_promise_about_several_servers_fails_in_one_line(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(system_programs, "_folder", lambda name: tmp_path / name)
+    monkeypatch.setattr(command_line.subprocess, "Popen", lambda *_, **__: pytest.fail("something ran"))
+    monkeypatch.setattr(command_line, "_promises", lambda: {"P20": _promise("P20")})
+    assert command_line.main(["run", "--seed", "1", "--report", str(tmp_path)]) == 1
+    [told] = json.loads((tmp_path / "report.json").read_text())["outcomes"]
+    assert told["verdict"] == "failed"
+    assert told["error"] == ("P20 needs etcd: etcd is not installed, and there is no apt-get to fetch it with; install etcd")
+    assert needs.etcd("P19") == ""
+
+
+def test_those_that_need_etcd_are_those_that_have_a_cluster():
+    using = {
+        f"P{int(path.name[1:3])}"
+        for path in (ROOT / "proof" / "promises").glob("p*.py")
+        if "from proof.cluster import" in path.read_text()
+    }
+    assert using == {needs.CLUSTERED}
 
 
 def test_a_compiler_without_headers_is_as_good_as_none(monkeypatch, tmp_path):
@@ -232,11 +253,12 @@ def test_a_compiler_without_headers_is_as_good_as_none(monkeypatch, tmp_path):
     assert "\n" not in line
 
 
-def test_those_that_need_a_compiler_are_those_that_meet_faults_under_the_process():
+def test_those_that_need_a_compiler_are_those_that_work_under_the_process():
+    built = ("strikes", "kills", "recorded_disk")
     using = {
         f"P{int(path.name[1:3])}"
         for path in (ROOT / "proof" / "promises").glob("p*.py")
-        if "from proof.strikes import" in path.read_text() or "from proof.kills import" in path.read_text()
+        if any(f"from proof.{one} import" in path.read_text() for one in built)
     }
     assert using == {*needs.COMPILED}
     assert needs.compiler("P6", "full") == ""

@@ -9,10 +9,9 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT))
+from proof import report  # noqa: E402
 from proof.catalogue import all_promises  # noqa: E402
 from proof.harness import Outcome, Promise, Round, run  # noqa: E402
-
-from proof import report  # noqa: E402
 
 
 def _outcome(tmp_path, work, *, case=None, evidence=(), figure="{wrong} wrong") -> Outcome:
@@ -174,7 +173,9 @@ def test_the_figure_of_p6_counts_the_answers_that_were_really_lost(tmp_path):
             p06_once._lost(trial, p06_once.PROMISE.evidence[0])
 
     outcome = _outcome(tmp_path, lambda trial: _six(trial, lose), figure=p06_once.PROMISE.figure)
-    assert outcome.figure == "0 doubled, lost or torn over 2 requests whose answer was lost, of 6"
+    assert outcome.figure == (
+        "0 doubled, lost, torn or left open over 2 requests whose answer was lost, of 6, and 0 cancelled calls"
+    )
 
 
 def _six(trial, then):

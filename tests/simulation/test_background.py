@@ -21,16 +21,16 @@ def test_jobs_run_in_a_thread_until_the_engine_is_closed(backend, eventually):
         assert WORKER in threads()
         memory = engine.memory("ana")
         memory.append_many([perdure.NewMessage("user", str(number)) for number in range(5)])
-        eventually(lambda: memory.tally().up_to_seq == 5)
+        eventually(lambda: memory.conversation.tally().up_to_seq == 5)
         memory.append("user", "one more")
-        eventually(lambda: memory.tally().up_to_seq == 6)
+        eventually(lambda: memory.conversation.tally().up_to_seq == 6)
     assert threads() == []
 
     with backend.open() as engine:
         memory = engine.memory("ana")
         memory.append("user", "nobody is there to count this")
-        assert [job.state for job in memory.jobs() if job.kind == "tally"] == ["ready"]
-        assert memory.tally().up_to_seq == 6
+        assert [job.state for job in memory.admin.jobs() if job.kind == "tally"] == ["ready"]
+        assert memory.conversation.tally().up_to_seq == 6
         assert engine.verify().findings == ()
 
 
@@ -58,6 +58,6 @@ def test_a_host_that_ends_without_closing_leaves_a_sound_store(backend, start_ho
         assert held == set(said.decode().split())
         assert engine.verify().findings == ()
         engine.process(30)
-        behind = [user for user in map(engine.memory, USERS) if user.tally().up_to_seq < 10]
-        counting = [job for user in behind for job in user.jobs() if job.kind == "tally"]
+        behind = [user for user in map(engine.memory, USERS) if user.conversation.tally().up_to_seq < 10]
+        counting = [job for user in behind for job in user.admin.jobs() if job.kind == "tally"]
         assert [job.state for job in counting] in ([], ["running"]), "but for the job in hand, all are done"

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from perdure.contexts import ContextManager
+from perdure.documents import ContextManager
 
 ID = "user:agent:1"
 ROUNDS = 60

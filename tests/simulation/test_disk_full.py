@@ -25,7 +25,7 @@ def assert_nothing_lost(report: dict, sqlite) -> None:
     assert report["findings"] == []
     with sqlite.open() as engine:
         memory = engine.memory("ana")
-        held = [memory.message(acknowledged[0])]
+        held = [memory.conversation.message(acknowledged[0])]
         while page := memory.messages(10_000, after=held[-1].id):
             held.extend(page)
         assert set(acknowledged) <= {message.id for message in held}

@@ -7,7 +7,7 @@ import pytest
 def test_parent_and_children_go_on_writing_after_a_fork(backend, tmp_path, start_host, manner):
     """The issue: an open engine survives `os.fork`, in parent and child; a child that ends does not disturb its parent."""
     ledger = tmp_path / "ledger"
-    host = start_host("fork_while_writing", backend.url, backend.schema, ledger, manner)
+    host = start_host("fork_during_writes", backend.url, backend.schema, ledger, manner)
     host.finish(seconds=240)
 
     acknowledged = ledger.read_text().split()

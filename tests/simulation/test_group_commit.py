@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from watched_disk import Image, WatchedDisk, ids_after_power_cut, watched_disk
 
 import perdure
 from perdure.adapters.sqlite.store import SqliteStore
-from perdure.domain.messages import Session
+from perdure.domain.conversation.messages import Session
 from perdure.domain.scope import Address, Owner, SessionId
 from perdure.ports.store import Tx
+from tests.simulation.watched_disk import Image, WatchedDisk, ids_after_power_cut, watched_disk
 
 THREADS = 16
 EACH = 10

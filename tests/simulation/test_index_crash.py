@@ -10,8 +10,8 @@ import pytest
 
 import perdure
 from perdure import NewMessage
-from perdure.engine.entries import passages_in
-from perdure.services import indexing
+from perdure.engine.search.entries import passages_in
+from perdure.services.index import job as indexing
 from scripted_embedder import ScriptedEmbedder
 
 ROUNDS = 8
@@ -60,7 +60,7 @@ def check_whole(engine: perdure.Engine, eventually: Callable[..., None], embedde
     def done() -> bool:
         engine.process(2)
         return ana.recall("boat").uncovered.nothing and not [
-            job for job in ana.jobs() if job.state in ("ready", "running") and job.kind == "index"
+            job for job in ana.admin.jobs() if job.state in ("ready", "running") and job.kind == "index"
         ]
 
     eventually(done)
@@ -72,7 +72,7 @@ def check_whole(engine: perdure.Engine, eventually: Callable[..., None], embedde
     assert {name for name, _ in vectors} == {embedder}
     assert numbers <= {number for _, number in vectors}, "what has words has vectors"
     before = {hit.id: hit.score for hit in ana.recall("boat", limit=200).hits}
-    ana.reindex()
+    ana.admin.reindex()
     with engine._store.snapshot() as snapshot:
         assert {(row[3], row[4]): row[6] for row in snapshot.rows("index_entries") if row[6]} == entries
     assert {hit.id: hit.score for hit in ana.recall("boat", limit=200).hits} == pytest.approx(before, abs=1e-3)
@@ -112,5 +112,5 @@ def test_an_engine_that_stays_open_follows_what_a_killed_process_left(
                 one, other = (engine.memory("ana").recall(question, limit=300).hits for engine in (survivor, newcomer))
                 assert {(hit.kind, hit.id): round(hit.score, 3) for hit in one} == {
                     (hit.kind, hit.id): round(hit.score, 3) for hit in other
-                }  # fmt: skip
+                }
     check_whole(survivor, eventually, "scripted/1/16")

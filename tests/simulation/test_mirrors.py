@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 import perdure
-from perdure.adapters import files, lessons
-from perdure.adapters.files import swap_file
-from perdure.engine.lessons import lessons_of
-from perdure.services import mirrors
+from perdure.adapters.files import atomic as files
+from perdure.adapters.files import lessons
+from perdure.adapters.files.atomic import swap_file
+from perdure.engine.lessons.book import lessons_of
+from perdure.services.lessons import mirror
 
 WRITERS, EACH, LINES = 3, 6, 25
 PAUSE_S = 0.02
@@ -176,7 +177,7 @@ def test_an_edit_during_a_merge_is_merged_too(ana: perdure.Memory, tmp_path: Pat
     ana.lessons.add("First thing to know")
     ana.lessons.add("Second thing to know")
     whole = book.read_bytes()
-    monkeypatch.setattr(mirrors.Mirrors, "tried", lambda _self, _books: [])
+    monkeypatch.setattr(mirror.Mirrors, "tried", lambda _self, _books: [])
     ana.lessons.add("Third thing to know")
     monkeypatch.undo()
     book.write_bytes(b"")  # an editor has just begun to save
@@ -185,6 +186,29 @@ def test_an_edit_during_a_merge_is_merged_too(ana: perdure.Memory, tmp_path: Pat
     expected = ["First thing to know", "Second thing to know", "Written by hand", "Third thing to know"]
     assert list(lessons_of(book.read_text())) == expected
     assert {one.text for one in ana.lessons.list()} == set(expected)
+
+
+def test_a_lesson_that_comes_in_while_the_file_is_written_joins_it_next(
+    ana: perdure.Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The note beside the file says which lessons it has, not which there are by then."""
+    book = tmp_path / "agents/memory.md"
+    ana.lessons.add("First thing to know")
+    written = lessons._write
+
+    def slow(path: Path, held: str | None, text: str) -> bool:
+        monkeypatch.setattr(lessons, "_write", written)
+        done = written(path, held, text)
+        with monkeypatch.context() as elsewhere:  # another process, which has not come to the file yet
+            elsewhere.setattr(mirror.Mirrors, "tried", lambda _self, _books: [])
+            ana.lessons.add("Third thing to know")
+        return done
+
+    monkeypatch.setattr(lessons, "_write", slow)
+    ana.lessons.add("Second thing to know")
+    ana.prompt()
+    expected = ["First thing to know", "Second thing to know", "Third thing to know"]
+    assert list(lessons_of(book.read_text())) == expected
 
 
 def test_a_crash_between_the_file_and_its_note_loses_and_doubles_nothing(

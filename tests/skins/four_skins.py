@@ -21,8 +21,8 @@ import pytest
 import perdure
 from in_process import InProcess
 from perdure.domain.errors import ALL_ERRORS, PerdureError
+from perdure.handles.registry.shapes import plain
 from perdure.interfaces.errors import EXIT_CODES, HTTP_STATUSES
-from perdure.interfaces.shapes import plain
 from perdure.settings import Settings
 from perdure.testing import StoppedClock
 
@@ -40,12 +40,15 @@ class Case:
     python: Callable[[perdure.Memory, str], Any]
     cli: str
     http: str
-    """The method and the path behind the user, e.g. `GET state/units`; a path that begins with `/` is taken as it is."""
+    """The method and the path behind the user, e.g. `GET state/units`; a path that begins with `/` is taken as it is. Or why
+    there is none."""
     body: Mapping[str, Any] | None = None
     mcp: tuple[str, Mapping[str, Any]] | str = ""
     """The tool with its parameters, or why there is none."""
     error: str = ""
     """The code, if it must fail."""
+    agent_error: str = ""
+    """The code, if it must fail for a tool alone, as an agent's word does not reach that far."""
     picks: tuple[str, ...] = ()
     """Where a tool tells a value in its own form: what it has in common with the others."""
     cli_adds: tuple[str, ...] = ()
@@ -103,25 +106,33 @@ def _id_in(value: Any) -> str:
 
 @contextmanager
 def skins(patch: pytest.MonkeyPatch) -> Iterator[list[Run]]:
-    """All four, each with a store and a clock of its own."""
+    """All four, each with a store and a clock of its own; and Python once more, told by the agent where a tool is."""
     with ExitStack() as stack:
 
         def fresh() -> perdure.Engine:
             settings = Settings(url="memory:", user=USER)
             return stack.enter_context(perdure.open(settings=settings, clock=StoppedClock()))
 
-        makers = {"python": _python, "cli": _cli, "http": _http, "mcp": _mcp}
+        makers = {"python": _python, "cli": _cli, "http": _http, "mcp": _mcp, "agent": _agent}
         yield [Run(name, make(fresh(), patch, stack)) for name, make in makers.items()]
 
 
-def _python(engine: perdure.Engine, *_: Any) -> Callable[[Case, str], Told]:
+def _python(engine: perdure.Engine, *_: Any, as_agent: bool = False) -> Callable[[Case, str], Told]:
+    memory = engine.memory(USER)
+
     def ask(case: Case, last: str) -> Told:
         try:
-            return Told(json.loads(json.dumps(plain(case.python(engine.memory(USER), last)))))
+            return Told(json.loads(json.dumps(plain(case.python(memory.as_agent() if as_agent else memory, last)))))
         except PerdureError as error:
             return Told(error=error.code, words=str(error))
 
     return ask
+
+
+def _agent(engine: perdure.Engine, *_: Any) -> Callable[[Case, str], Told]:
+    """What MCP's tools must answer: a model calls them, so their word is the agent's."""
+    user, agent = _python(engine), _python(engine, as_agent=True)
+    return lambda case, last: (user if isinstance(case.mcp, str) else agent)(case, last)
 
 
 def _cli(engine: perdure.Engine, patch: pytest.MonkeyPatch, _: ExitStack) -> Callable[[Case, str], Told]:
@@ -143,11 +154,15 @@ def _cli(engine: perdure.Engine, patch: pytest.MonkeyPatch, _: ExitStack) -> Cal
 def _http(engine: perdure.Engine, _: Any, stack: ExitStack) -> Callable[[Case, str], Told]:
     from fastapi.testclient import TestClient
 
-    from perdure.interfaces.server import build
+    from perdure.interfaces.server import Options, build
 
-    client = stack.enter_context(TestClient(build(engine), base_url="http://127.0.0.1:8765"))
+    client = stack.enter_context(TestClient(build(engine, Options(no_auth=True)), base_url="http://127.0.0.1:8765"))
+
+    quiet = _python(engine)
 
     def ask(case: Case, last: str) -> Told:
+        if not case.http.partition(" ")[0].isupper():
+            return quiet(case, last)  # so that its store goes on like the others
         method, _, path = case.http.replace("{id}", quote(last, safe="")).partition(" ")
         where = path if path.startswith("/") else f"/v1/users/{USER}/{path}".rstrip("/")
         body = None if case.body is None else json.loads(json.dumps(case.body).replace("{id}", last))
@@ -166,12 +181,12 @@ def _http(engine: perdure.Engine, _: Any, stack: ExitStack) -> Callable[[Case, s
 def _mcp(engine: perdure.Engine, _: Any, stack: ExitStack) -> Callable[[Case, str], Told]:
     from mcp import Client
 
-    from perdure.interfaces.mcp.callers import Owner
-    from perdure.interfaces.mcp.serving import build
+    from perdure.interfaces.mcp.callers import LocalCaller
+    from perdure.interfaces.mcp.server import build
     from perdure.interfaces.mcp.sets import offers
 
     memory = engine.memory(USER)
-    owner = Owner(engine, memory)
+    owner = LocalCaller(engine, memory)
     portal = stack.enter_context(anyio.from_thread.start_blocking_portal())
     client = stack.enter_context(portal.wrap_async_context_manager(Client(build(lambda _: owner, offers(memory.tools, "all")))))
     quiet = _python(engine)

@@ -3,51 +3,60 @@
 from __future__ import annotations
 
 import inspect
-import re
-from types import ModuleType
+import subprocess
+import sys
+from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 
 import perdure
 import perdure.aio
 import perdure.app
-import perdure.knowledge
-import perdure.models
-import perdure.oversight
-import perdure.recalling
 import perdure.testing
-from perdure.aio import (
-    AsyncConversation,
-    AsyncEngine,
-    AsyncMemory,
-    AsyncSeries,
-    AsyncState,
-    AsyncTools,
-    AsyncTranscripts,
-    AsyncTurn,
-)
-from perdure.aio.api_keys import AsyncApiKeyHandle
-from perdure.aio.instructions import AsyncInstructions
-from perdure.aio.knowledge import AsyncEntities, AsyncMemories, AsyncTasks, AsyncTodos
-from perdure.aio.lessons import AsyncAgentHandle, AsyncLessons
+import perdure.types
 from perdure.app import Engine
-from perdure.handles.agents import AgentHandle
-from perdure.handles.api_keys import ApiKeyHandle
-from perdure.handles.conversation import Conversation, Turn
-from perdure.handles.instructions import InstructionHandle
-from perdure.handles.knowledge import EntityHandle, Memories, TaskHandle, TodoHandle
+from perdure.handles.admin import AdminHandle, AgentHandle, ApiKeyHandle, JournalHandle
+from perdure.handles.conversation import Conversation, TranscriptHandle, Turn
+from perdure.handles.knowledge import EntityHandle, InstructionHandle, Memories, TaskHandle, TodoHandle
 from perdure.handles.lessons import LessonHandle
 from perdure.handles.memory import Memory
-from perdure.handles.series import SeriesHandle
+from perdure.handles.operation import operations
+from perdure.handles.series import SeriesHandle, UserSeries
 from perdure.handles.state import State
 from perdure.handles.tools import Tools
-from perdure.handles.transcripts import TranscriptHandle
 
+ROOT = Path(__file__).parents[2]
 NAMES = [
-    "Conflict", "Context", "Corrupt", "Digest", "Engine", "InvalidInput", "Layers", "LimitExceeded", "Limits", "Memory", "Message",
-    "NewMessage", "NotFound", "Page", "PerdureError", "QueryOptions", "Session", "Settings", "Summary", "SummaryRequest",
-    "TimeRange", "ToolCall", "Unavailable", "Unsupported", "Window", "extract_time_range", "open", "restore",
-]  # fmt: skip
+    "Conflict",
+    "Context",
+    "Corrupt",
+    "Digest",
+    "Engine",
+    "InvalidInput",
+    "Layers",
+    "LimitExceeded",
+    "Limits",
+    "Memory",
+    "Message",
+    "NewMessage",
+    "NotFound",
+    "Page",
+    "PerdureError",
+    "Session",
+    "Settings",
+    "Summary",
+    "SummaryRequest",
+    "TimeRange",
+    "ToolCall",
+    "Unavailable",
+    "Unsupported",
+    "Window",
+    "extract_time_range",
+    "open",
+    "restore",
+    "tool",
+]
 
 
 def test_the_public_names_are_these() -> None:
@@ -61,75 +70,154 @@ def test_the_public_names_are_these() -> None:
 
 def test_the_testing_names_are_these() -> None:
     assert perdure.testing.__all__ == [
-        "FAULTS", "PROBES", "REPORT", "TUNE", "FailingStore", "Plant", "Probe", "ProbeReport", "ProbeScore",
-        "ScriptedModelServer", "StoppedClock", "StoreContract", "run_probes", "score_probe",
-    ]  # fmt: skip
+        "FAULTS",
+        "PROBES",
+        "REPORT",
+        "TUNE",
+        "FailingStore",
+        "Plant",
+        "Probe",
+        "ProbeReport",
+        "ProbeScore",
+        "ScriptedModelServer",
+        "StoppedClock",
+        "StoreContract",
+        "chat_problems",
+        "run_probes",
+        "score_probe",
+    ]
     for name in perdure.testing.__all__:
         assert getattr(perdure.testing, name) is not None
     with pytest.raises(AttributeError):
         perdure.testing.nonsense  # noqa: B018
 
 
-def test_the_names_of_the_overseer_and_of_models_are_these() -> None:
-    assert perdure.oversight.__all__ == [
-        "AfterFields", "BeforeFields", "Block", "Choice", "Decision", "Injection", "Kept", "Ran", "RunFields", "SaveMode",
-        "SeriesOffer", "Target",
-    ]  # fmt: skip
-    assert perdure.models.__all__ == [
-        "ChatMessage", "ChatModel", "ChatReply", "ChatRequest", "Consulted", "ModelRefused", "ModelTimeout", "Usage",
-    ]  # fmt: skip
-
-
-def test_the_names_of_recall_are_these() -> None:
-    assert perdure.recalling.__all__ == [
-        "Arm", "Blend", "Embedder", "EntryKind", "Hit", "Instruction", "LeftOut", "Neighbour", "Recall", "RecallFields", "Reranker",
-        "SeriesGap", "Trace", "Uncovered", "Understood",
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize("module", [perdure.knowledge, perdure.recalling])
-def test_a_module_of_values_has_what_it_lists(module: ModuleType) -> None:
-    assert sorted(module.__all__) == module.__all__
-    assert [name for name in module.__all__ if not hasattr(module, name)] == []
+def test_the_values_that_callers_import_are_these() -> None:
+    assert sorted(perdure.types.__all__) == perdure.types.__all__
+    assert perdure.types.__all__ == [
+        "Agent",
+        "AgentTask",
+        "Arm",
+        "AuditReport",
+        "Blend",
+        "Block",
+        "ChannelAgent",
+        "ChatMessage",
+        "ChatModel",
+        "ChatReply",
+        "ChatRequest",
+        "Choice",
+        "Consultation",
+        "Curation",
+        "Decision",
+        "Embedder",
+        "Entity",
+        "EntityName",
+        "EntryKind",
+        "Evidence",
+        "Extraction",
+        "ExtractionReport",
+        "ExtractionRequest",
+        "ForgetReport",
+        "GoalRun",
+        "Hit",
+        "Injection",
+        "Instruction",
+        "KeptResult",
+        "LeftOut",
+        "Lesson",
+        "LessonOrigin",
+        "Link",
+        "MemoryRecord",
+        "MemoryWithStatements",
+        "ModelRefused",
+        "ModelTimeout",
+        "Neighbour",
+        "NewStatement",
+        "Outcome",
+        "PendingProposal",
+        "Prompt",
+        "PromptPart",
+        "PromptedExtractor",
+        "Proposal",
+        "Recall",
+        "RefusedLesson",
+        "Rejection",
+        "ReplyReport",
+        "Reranker",
+        "SaveMode",
+        "SeriesGap",
+        "SeriesOffer",
+        "Statement",
+        "Suggestion",
+        "Target",
+        "Todo",
+        "TodoProposal",
+        "Trace",
+        "Uncovered",
+        "Understood",
+        "Usage",
+    ]
+    assert [name for name in perdure.types.__all__ if not hasattr(perdure.types, name)] == []
 
 
 def public(kind: type) -> dict[str, object]:
-    """Names and signatures, with the words that differ between the faces taken out."""
+    """Names and parameters: how each may be given, its type, its default."""
     found: dict[str, object] = {}
     for name, member in inspect.getmembers(kind):
         if name.startswith("_"):
             continue
         if callable(member):
-            text = str(inspect.signature(member)).replace("AsyncSeries", "SeriesHandle").replace("Async", "")
-            found[name] = re.sub(r"Awaitable\[(.*)\]\]\]", r"\1]]", text)
+            hints = get_type_hints(inspect.unwrap(member))
+            given = inspect.signature(member).parameters.values()
+            found[name] = [(one.name, one.kind, hints.get(one.name), one.default) for one in given]
         else:
             found[name] = "attribute"
     return found
 
 
-@pytest.mark.parametrize(
-    ("sync", "asynchronous"),
-    [
-        (Memory, AsyncMemory),
-        (Engine, AsyncEngine),
-        (State, AsyncState),
-        (SeriesHandle, AsyncSeries),
-        (Tools, AsyncTools),
-        (Conversation, AsyncConversation),
-        (Turn, AsyncTurn),
-        (TranscriptHandle, AsyncTranscripts),
-        (Memories, AsyncMemories),
-        (EntityHandle, AsyncEntities),
-        (TodoHandle, AsyncTodos),
-        (TaskHandle, AsyncTasks),
-        (InstructionHandle, AsyncInstructions),
-        (LessonHandle, AsyncLessons),
-        (AgentHandle, AsyncAgentHandle),
-        (ApiKeyHandle, AsyncApiKeyHandle),
-    ],
-)
-def test_the_async_face_has_the_same_calls(sync: type, asynchronous: type) -> None:
-    assert public(asynchronous) == public(sync)
+TWINS = [
+    Memory,
+    Engine,
+    State,
+    SeriesHandle,
+    Tools,
+    Conversation,
+    Turn,
+    TranscriptHandle,
+    Memories,
+    EntityHandle,
+    TodoHandle,
+    TaskHandle,
+    InstructionHandle,
+    LessonHandle,
+    AgentHandle,
+    ApiKeyHandle,
+    JournalHandle,
+    AdminHandle,
+    UserSeries,
+]
+
+
+@pytest.mark.parametrize("sync", TWINS)
+def test_the_async_face_has_the_same_calls(sync: type) -> None:
+    assert public(getattr(perdure.aio, f"Async{sync.__name__}")) == public(sync)
+
+
+def test_the_async_face_awaits_whatever_touches_the_store() -> None:
+    for sync in TWINS:
+        twin = getattr(perdure.aio, f"Async{sync.__name__}")
+        for name in operations(sync):
+            call = getattr(twin, name)
+            lazy = str(inspect.signature(call).return_annotation).startswith("AsyncIterator[")
+            assert inspect.iscoroutinefunction(call) or lazy, f"{sync.__name__}.{name}"
+
+
+def test_the_async_face_is_what_the_handles_say() -> None:
+    done = subprocess.run(
+        [sys.executable, "tools/async_face.py", "--check"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_opening_takes_the_same_arguments_in_both_colours() -> None:
@@ -137,9 +225,66 @@ def test_opening_takes_the_same_arguments_in_both_colours() -> None:
     assert str(inspect.signature(perdure.aio.open)).replace("AsyncEngine", "Engine") == ours
 
 
+def test_a_memory_has_few_members() -> None:
+    assert public(Memory).keys() == {
+        "scope",
+        "append",
+        "append_many",
+        "as_agent",
+        "messages",
+        "recall",
+        "context",
+        "before",
+        "after",
+        "run",
+        "remember",
+        "remember_many",
+        "forget",
+        "export",
+        "import_",
+        "turn",
+        "prompt",
+        "undo",
+        "state",
+        "series",
+        "conversation",
+        "memories",
+        "entities",
+        "todos",
+        "instructions",
+        "lessons",
+        "journal",
+        "tools",
+        "admin",
+    }
+
+
 def test_every_data_call_needs_a_scope() -> None:
     """The engine itself has only what concerns the store, and the agents that all users of a space share."""
     assert public(Engine).keys() == {
-        "accesses", "agents", "api_keys", "backup", "close", "default_user", "doctor", "export", "files", "health", "import_", "limits",
-        "memory", "process", "purge", "reindex", "space", "users", "verify", "worker", "zone",
-    }  # fmt: skip
+        "accesses",
+        "add_tool",
+        "agents",
+        "api_keys",
+        "backup",
+        "close",
+        "default_user",
+        "distribute",
+        "doctor",
+        "export",
+        "files",
+        "health",
+        "import_",
+        "limits",
+        "memory",
+        "process",
+        "purge",
+        "reindex",
+        "repair_clock",
+        "scope",
+        "space",
+        "users",
+        "verify",
+        "worker",
+        "zone",
+    }

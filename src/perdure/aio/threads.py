@@ -6,7 +6,7 @@ import asyncio
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from contextvars import copy_context
 from functools import partial, update_wrapper
 from itertools import islice
@@ -14,6 +14,7 @@ from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
+A = TypeVar("A")
 THREADS = 16
 PER_HOP = 500
 # Fetches wait, and may ask for others in turn; a waiting thread costs little.
@@ -55,6 +56,18 @@ class Threads:
         while chunk := await self.run(lambda: list(islice(items, PER_HOP))):
             for item in chunk:
                 yield item
+
+    @asynccontextmanager
+    async def entered(self, opening: AbstractContextManager[T], awaited: Callable[[T, Threads], A]) -> AsyncIterator[A]:
+        """What a `with` block holds, for the length of an `async with` block."""
+        held: list[T] = []
+        try:
+            await self.run(lambda: held.append(opening.__enter__()))
+            yield awaited(held[0], self)
+        finally:
+            # Also after a cancellation that came while it was being entered.
+            if held:
+                await self.run(opening.__exit__, None, None, None)
 
     def close(self) -> None:
         self._pool.shutdown(wait=False)

@@ -7,7 +7,7 @@
     ├── Unavailable    try again later (`retry_after_s`)
     ├── LimitExceeded  send less, or raise the limit
     ├── Unsupported    this store cannot do it
-    └── Corrupt        stop, run `perdure verify`
+    └── Corrupt        stop, run `perdure admin verify`
 
 Messages name the thing, the value and the remedy. They never carry the text of a message or a memory.
 """
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from perdure.domain.secrets import without_secrets
+from perdure.domain.text.secrets import without_secrets
 
 MESSAGE_CHARS_MAX = 1_000
 
@@ -77,7 +77,7 @@ class Unsupported(PerdureError):
 
 
 class Corrupt(PerdureError):
-    """Stored data breaks an invariant. Stop writing and run `perdure verify`."""
+    """Stored data breaks an invariant. Stop writing and run `perdure admin verify`."""
 
     code = "corrupt"
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 from perdure.domain.errors import LimitExceeded
 from perdure.domain.scope import Owner
-from perdure.domain.text import Json
+from perdure.domain.text.rules import Json
 
 JobState = Literal["ready", "running", "done", "dead"]
 JOB_STATES: tuple[JobState, ...] = ("ready", "running", "done", "dead")
@@ -99,10 +99,24 @@ class QueueReport:
 def new_job(owner: Owner, new: NewJob, now: datetime) -> Job:
     """The row of a job that is not held yet."""
     return Job(
-        owner=owner, kind=new.kind, key=new.key, state="ready", payload=new.payload, due_at=new.due_at, attempts=0,
-        attempts_max=new.attempts_max, fence=0, again=False, worker=None, repeat=new.repeat, last_error=None, runs=0,
-        failures=0, created_at=now, updated_at=now,
-    )  # fmt: skip
+        owner=owner,
+        kind=new.kind,
+        key=new.key,
+        state="ready",
+        payload=new.payload,
+        due_at=new.due_at,
+        attempts=0,
+        attempts_max=new.attempts_max,
+        fence=0,
+        again=False,
+        worker=None,
+        repeat=new.repeat,
+        last_error=None,
+        runs=0,
+        failures=0,
+        created_at=now,
+        updated_at=now,
+    )
 
 
 def queue_full(waiting: int) -> LimitExceeded:
@@ -129,17 +143,29 @@ def requeued(held: Job, new: NewJob, now: datetime) -> Job | None:
             return replace(held, due_at=new.due_at, updated_at=now)
         return None
     return replace(
-        held, state="ready", payload=new.payload, due_at=new.due_at, attempts=0, attempts_max=new.attempts_max,
-        repeat=new.repeat, updated_at=now,
-    )  # fmt: skip
+        held,
+        state="ready",
+        payload=new.payload,
+        due_at=new.due_at,
+        attempts=0,
+        attempts_max=new.attempts_max,
+        repeat=new.repeat,
+        updated_at=now,
+    )
 
 
 def claimed(held: Job, claim: Claim) -> Job:
     """`held` under a fresh lease."""
     return replace(
-        held, state="running", due_at=claim.now + timedelta(seconds=claim.lease_s), attempts=held.attempts + 1,
-        fence=held.fence + 1, again=False, worker=claim.worker, updated_at=claim.now,
-    )  # fmt: skip
+        held,
+        state="running",
+        due_at=claim.now + timedelta(seconds=claim.lease_s),
+        attempts=held.attempts + 1,
+        fence=held.fence + 1,
+        again=False,
+        worker=claim.worker,
+        updated_at=claim.now,
+    )
 
 
 def is_due(held: Job, now: datetime) -> bool:
@@ -165,11 +191,17 @@ def settled(held: Job, end: Settlement, now: datetime) -> Job:
     """`held` after its run ended. If it was enqueued again meanwhile, a run that succeeded is followed by another one."""
     again = held.again and not end.failed
     return replace(
-        held, state="ready" if again else end.state, due_at=now if again else end.due_at,
-        attempts=0 if again else end.attempts, again=False, worker=None,
-        last_error=end.error if end.failed else held.last_error, runs=held.runs + 1, failures=held.failures + end.failed,
+        held,
+        state="ready" if again else end.state,
+        due_at=now if again else end.due_at,
+        attempts=0 if again else end.attempts,
+        again=False,
+        worker=None,
+        last_error=end.error if end.failed else held.last_error,
+        runs=held.runs + 1,
+        failures=held.failures + end.failed,
         updated_at=now,
-    )  # fmt: skip
+    )
 
 
 def prolonged(held: Job, until: datetime) -> Job:

@@ -8,10 +8,11 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, Literal, get_args
 
-from perdure.domain.records import RecordKind, Term
+from perdure.domain.knowledge.memories import Trust
+from perdure.domain.knowledge.records import RecordKind, Term
 from perdure.domain.scope import Address, Owner, shared_owner
-from perdure.domain.text import Json, compact_json
-from perdure.domain.times import from_us, to_us
+from perdure.domain.text.rules import Json, compact_json
+from perdure.domain.times.instants import from_us, to_us
 
 LessonScope = Literal["global", "agent", "user", "channel"]
 LESSON_SCOPES: tuple[LessonScope, ...] = get_args(LessonScope)
@@ -21,11 +22,13 @@ SPACE_SCOPES: tuple[LessonScope, ...] = ("global", "agent")
 """Those that belong to the space: every user of it is answered by what they say."""
 LessonSource = Literal["compaction", "model", "user", "file"]
 """A fold drew it; the agent asked for it (`MEMORY_APPEND`); somebody added it by a call; somebody wrote it into the book."""
+BY_PEOPLE: tuple[LessonSource, ...] = ("user", "file")
+"""Whose lessons are a person's word. The others are an agent's."""
 EndedBy = Literal["user", "file", "undo"]
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class LessonOrigin:
     """Where a lesson was drawn: by which user's talk, and in which fold or message of it."""
 
     by: str
@@ -84,7 +87,7 @@ class Lesson:
     channel: str | None = None
     source: LessonSource = "user"
     """What it came from first."""
-    origins: tuple[Origin, ...] = ()
+    origins: tuple[LessonOrigin, ...] = ()
     """Where it was drawn, the newest last."""
     mentions: int = 1
     pinned: bool = False
@@ -100,6 +103,11 @@ class Lesson:
     @property
     def record_key(self) -> str:
         return self.id
+
+    @property
+    def trust(self) -> Trust:
+        """Whose word it is: a person's, or an agent's that drew it from talk or noted it."""
+        return "user" if self.source in BY_PEOPLE else "agent"
 
     @property
     def is_shown(self) -> bool:
@@ -127,12 +135,12 @@ def to_lesson(body: Mapping[str, Any]) -> Lesson:
     values: dict[str, Any] = {
         name: from_us(held) if name.endswith("_at") and held is not None else held for name, held in body.items()
     }
-    values["origins"] = tuple(Origin(**origin) for origin in body["origins"])
+    values["origins"] = tuple(LessonOrigin(**origin) for origin in body["origins"])
     return Lesson(**values)
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedLesson:
     """A line that was not taken for a lesson."""
 
     text: str
@@ -140,12 +148,12 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class ReplyReport:
     """What became of a model's reply: what the user may see of it, and what it asked to be remembered."""
 
     text: str
     """The reply without the lines that were meant for the memory."""
     appended: tuple[Lesson, ...] = ()
-    refused: tuple[Refused, ...] = ()
+    refused: tuple[RefusedLesson, ...] = ()
     notes: tuple[str, ...] = ()
     """What was kept otherwise than asked, and why."""

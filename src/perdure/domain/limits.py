@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 from perdure.domain.errors import InvalidInput, LimitExceeded
-from perdure.domain.text import brief
+from perdure.domain.text.rules import brief
 
 NUMBER_MAX = 2**62
 

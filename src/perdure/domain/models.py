@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Generic, Literal, TypeVar, get_args
 
-from perdure.domain.text import Json
+from perdure.domain.text.rules import Json
 
 Purpose = Literal["relevance", "storage", "extract", "fold", "rolling", "session", "spine", "chat"]
 """What a model is asked for; calls and tokens are counted by it."""
@@ -41,6 +41,9 @@ class ChatRequest:
     temperature: float = 0.0
     deadline_s: float = 60.0
     """How long it may take in all, tries and pauses included."""
+    on_text: Callable[[str], None] | None = field(default=None, repr=False, compare=False)
+    """Called with the answer as far as it has come, each time more of it does. A model that cannot do so leaves it alone; one
+    that has to ask again starts over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,7 @@ class ChatReply:
 
 
 @dataclass(frozen=True, slots=True)
-class Consulted(Generic[T]):
+class Consultation(Generic[T]):
     """What came of a question: a value if the outcome is `ok` or `repaired`, else why there is none."""
 
     outcome: Outcome

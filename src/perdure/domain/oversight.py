@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, get_args
 
-from perdure.domain.context import Block
+from perdure.domain.context.context import Block
 from perdure.domain.scope import Address
-from perdure.domain.spans import Span
-from perdure.domain.text import Json
+from perdure.domain.text.rules import Json
+from perdure.domain.times.spans import Span
 
 Target = Literal["goal", "first_step", "system"]
 """Where the text goes: behind the goal in the seed's form, into the first step, or into a system message."""
@@ -24,10 +24,27 @@ DecisionKind = Literal["before", "after"]
 HEADING = "[Relevant Memory]"
 NEVER_SAVED = frozenset(
     [
-        "getCurrentDate", "calculateTimestamp", "llm_analyze", "saveState", "loadState", "deleteState", "listStateKeys",
-        "searchState", "mergeTimeseriesState", "queryTimeseriesState", "cleanupTimeseriesState",
+        "getCurrentDate",
+        "calculateTimestamp",
+        "llm_analyze",
+        "saveState",
+        "loadState",
+        "deleteState",
+        "listStateKeys",
+        "searchState",
+        "mergeTimeseriesState",
+        "queryTimeseriesState",
+        "cleanupTimeseriesState",
+        "remember",
+        "recall",
+        "forget",
+        "addTodo",
+        "listTodos",
+        "completeTodo",
+        "addLesson",
+        "listLessons",
     ]
-)  # fmt: skip
+)
 """Tools whose results are never kept: they read the clock, or think aloud (S1-19), or tell what is kept already."""
 
 
@@ -65,6 +82,8 @@ class Injection:
     took_ms: float = 0.0
     notes: tuple[str, ...] = ()
     """What is degraded, late or left out."""
+    pending: int = 0
+    """Jobs that have still to learn from what was written, so that this knows nothing of it; 0: there are none."""
 
     @property
     def nothing(self) -> bool:
@@ -113,7 +132,7 @@ class SeriesOffer:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptResult:
     """What became of a tool's result."""
 
     id: str

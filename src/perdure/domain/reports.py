@@ -1,13 +1,40 @@
-"""What the store-wide calls answer: verification, backup, health, work done, files."""
+"""What a user's memory holds, at a glance: how much of what, and how much came and changed on each day.
+
+What the store-wide calls answer: verification, backup, health, work done, files.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date, datetime
 from pathlib import Path
+from typing import Literal
 
 from perdure.domain.jobs import Job, QueueReport
 from perdure.domain.models import Usage
+
+
+@dataclass(frozen=True, slots=True)
+class DayActivity:
+    """One day, where the user is."""
+
+    day: date
+    messages: int = 0
+    changes: int = 0
+    """Operations of the journal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """Counts of what is held, and the last days, the oldest first."""
+
+    counts: Mapping[str, int]
+    """By name: `messages`, `sessions`, `memories`, `pinned`, `archived`, `entities`, `todos` and `instructions` that are open,
+    `suggestions`, `state`, `series`, `jobs_waiting`, `jobs_dead`."""
+    days: tuple[DayActivity, ...]
+    partial: bool = False
+    """There is more than was counted: the numbers of sessions, messages, keys, series or days are lower bounds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +91,8 @@ class StoreDescription:
     degraded: tuple[str, ...] = ()
     encryption: str = "none"
     """What of it is encrypted on the disk, and by what; `none` as far as perdure knows."""
+    read_only: bool = False
+    """Whether nothing can be written, as on a replica."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +111,23 @@ class Health:
     @property
     def healthy(self) -> bool:
         return not self.degraded
+
+
+ModelPart = Literal["model", "embedder", "reranker"]
+
+
+@dataclass(frozen=True, slots=True)
+class PartReport:
+    """A model, an embedder or a reranker: which one is in use, and whether it answers."""
+
+    part: ModelPart
+    name: str
+    """What is in use; empty: nothing."""
+    state: Literal["off", "configured", "answers", "failed"]
+    """`configured`: it was not asked."""
+    problem: str = ""
+    remedy: str = ""
+    took_ms: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +165,33 @@ class ProcessReport:
 
 
 @dataclass(frozen=True, slots=True)
+class ClockReport:
+    """Rows that were written by a clock that ran ahead."""
+
+    rows: int
+    users: int
+    latest: datetime | None
+    """The latest time that one of them was given; None: there is none."""
+
+
+@dataclass(frozen=True, slots=True)
 class PurgeReport:
     """What a purge gave back."""
 
     jobs_removed: int
     bytes_before: int
     bytes_after: int
+    bytes_remain: str = ""
+    """What keeps bytes of what was removed on the disk, until the job `erase` has run again; empty: they are gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class DistributionReport:
+    """The tables of a store, spread over the nodes of a cluster."""
+
+    nodes: tuple[str, ...]
+    """The nodes that hold rows, as `host:port`."""
+    tables: tuple[str, ...]
+    """The tables that were distributed now."""
+    already: int = 0
+    """How many tables were distributed before."""

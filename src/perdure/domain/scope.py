@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NewType
 
 from perdure.domain.errors import InvalidInput
-from perdure.domain.text import check_held_id, check_no_secret
+from perdure.domain.text.rules import check_held_id, check_no_secret
 
 MessageId = NewType("MessageId", str)
 SessionId = NewType("SessionId", str)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, get_args
 
-from perdure.domain.spans import Span
-from perdure.domain.text import Json
+from perdure.domain.text.rules import Json
+from perdure.domain.times.spans import Span
 
 CoverageRule = Literal["ledger", "seed_span", "two_sided_span"]
 COVERAGE_RULES: tuple[CoverageRule, ...] = ("ledger", "seed_span", "two_sided_span")
@@ -100,7 +100,7 @@ class CoveredWindow:
 
 
 @dataclass(frozen=True, slots=True)
-class Rejected:
+class RejectedEntry:
     """An entry that could not be stored: which one of the batch, and why."""
 
     index: int
@@ -113,7 +113,7 @@ class MergeResult:
     added: int
     duplicates: int
     updated: int
-    rejected: tuple[Rejected, ...]
+    rejected: tuple[RejectedEntry, ...]
     total_count: int
     evicted: int = 0
 
@@ -133,6 +133,7 @@ class SeriesAnswer:
     stale_by_s: float
     """How far the newest end lags behind, where that is tolerated."""
     needs_api_call: bool
+    """Whether a part that is over must be fetched. Of `future` it says nothing."""
     reason: str
     oldest_us: int | None
     newest_us: int | None
@@ -140,6 +141,8 @@ class SeriesAnswer:
     next_page: str | None = None
     failures: tuple[str, ...] = ()
     """Of a read-through: which windows could not be fetched, and why."""
+    future: Span | None = None
+    """The part of the range that is still to come: nothing is known of it, whatever entries are held."""
     fetches: int = 0
     """How many windows were asked of the source for this answer, failures included; each may have had several pages."""
 

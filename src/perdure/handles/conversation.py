@@ -1,184 +1,350 @@
-"""`Memory.conversation`: sessions of one address and the layers over them. `Turn`: the floor of its channel."""
+"""`ana.conversation`: the sessions of one address, the layers over them, and their transcripts. `Turn`: its turn lock."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Annotated
 
-from perdure.domain.agents import AgentState
-from perdure.domain.digests import Digest, DigestKind
-from perdure.domain.errors import InvalidInput
-from perdure.domain.messages import Message, MessageFields, NewMessage, Session
-from perdure.domain.scope import Scope
-from perdure.domain.text import check_flag, utf8_size
-from perdure.services.assembly import Assembly
-from perdure.services.folding import Folding, Where
-from perdure.services.ingest import Ingest
-from perdure.services.sessions import SessionLine, Sessions
-from perdure.services.turns import HeldTurn, Turns
+from perdure.domain.conversation.agent_state import AgentState
+from perdure.domain.conversation.digests import Digest, DigestKind
+from perdure.domain.conversation.layers import PROFILES
+from perdure.domain.conversation.messages import Message, NewMessage, Session
+from perdure.domain.conversation.tally import Tally
+from perdure.domain.errors import InvalidInput, Unsupported
+from perdure.domain.scope import ID_BYTES_MAX, Scope, SessionId
+from perdure.domain.text.rules import check_flag, check_id, utf8_size
+from perdure.handles import arguments as arg
+from perdure.handles.operation import Arg, Handle, names, operation
+from perdure.ports.files import TranscriptPlace
+from perdure.services.access.log import AccessLog
+from perdure.services.context.assembly import ContextAssembly
+from perdure.services.conversation.append import Appender
+from perdure.services.conversation.folds import Folds, SessionKey
+from perdure.services.conversation.history import LogReader
+from perdure.services.conversation.sessions import SessionLine, Sessions
+from perdure.services.conversation.transcripts import Transcript, Transcripts
+from perdure.services.conversation.turns import HeldTurn, Turns
+from perdure.services.conversation.withdrawal import POPPED_MAX, Withdrawals
 
-if TYPE_CHECKING:
-    from typing import Unpack
+Before = Annotated[datetime | None, Arg("Those that ended before this moment.")]
+Keep = Annotated[int | None, Arg("All but the newest ones: how many to keep.", ge=0, le=10**9)]
+OfSession = Annotated[str | None, arg.an_id("Of this session only.", "s-1")]
+
+
+class TranscriptHandle(Handle, namespace="transcripts"):
+    """What jobs have written down. The log stays the truth; a file can be written again from it."""
+
+    __slots__ = ("_do",)
+
+    def __init__(self, scope: Scope, transcripts: Transcripts, log: AccessLog | None = None) -> None:
+        super().__init__(scope, log)
+        self._do = transcripts
+
+    @operation("read")
+    def list(self, limit: arg.Limit = 100) -> Sequence[Transcript]:
+        """List a user's transcripts, newest first, archived ones too. They are those of all addresses."""
+        return self._do.list_(self.scope.owner, limit=limit)
+
+    @operation("read")
+    def read(self, session: arg.SessionRef) -> Sequence[Message]:
+        """Show the messages in a transcript of the address. None if the session has no transcript."""
+        check_id(session, "session", bytes_max=ID_BYTES_MAX)
+        return self._do.read(TranscriptPlace(self.scope.owner, self.scope.address, SessionId(session)))
+
+    @operation("change")
+    def archive(self, *, before: Before = None, keep: Keep = None) -> int:
+        """Archive transcripts. Those that ended before then, and all but the newest `keep`. The number says how many."""
+        return self._do.archive(self.scope.owner, before=before, keep=keep)
+
+    @operation("erase")
+    def prune(self, *, before: Before = None, keep: Keep = None) -> int:
+        """Delete archived transcripts. The log stays. Those that ended before then, and all but the newest `keep`. The
+        number says how many there were.
+        """
+        return self._do.prune(self.scope.owner, before=before, keep=keep)
 
 
 @dataclass(frozen=True, slots=True)
 class ConversationServices:
     """What the handle calls."""
 
-    ingest: Ingest
+    ingest: Appender
+    history: LogReader
     sessions: Sessions
-    folding: Folding
-    assembly: Assembly
+    folds: Folds
+    assembly: ContextAssembly
     turns: Turns
+    transcripts: Transcripts | None
+
+    @property
+    def withdrawals(self) -> Withdrawals:
+        """What takes back the end of a session."""
+        return Withdrawals(self.sessions)
+
+    def by_agent(self) -> ConversationServices:
+        """The same for what an agent does: what it logs is its word, and it deletes nothing."""
+        return replace(
+            self,
+            ingest=replace(self.ingest, writer="agent"),
+            sessions=replace(self.sessions, writer="agent"),
+        )
 
 
-class Conversation:
+class Conversation(Handle, namespace="conversation"):
     """The sessions of one address: what is in their working sets, and the summaries of what is not."""
 
-    __slots__ = ("_do", "_scope")
+    __slots__ = ("_do",)
 
-    def __init__(self, scope: Scope, services: ConversationServices) -> None:
-        self._scope = scope
+    def __init__(self, scope: Scope, services: ConversationServices, log: AccessLog | None = None) -> None:
+        super().__init__(scope, log)
         self._do = services
 
     # -- sessions
 
-    def list_sessions(self, source: str | None = None, *, limit: int = 100) -> Sequence[SessionLine]:
+    @operation("read")
+    def sessions(self, limit: arg.Limit = 20) -> Sequence[Session]:
+        """The sessions of this address, newest first."""
+        return self._do.history.sessions(self.scope, limit=limit)
+
+    @operation("read")
+    def message(self, id: Annotated[str, arg.an_id("The message's id.", "m-1")]) -> Message:
+        """Show one message in full. `NotFound` if this address has none with this id."""
+        return self._do.history.message(self.scope, id)
+
+    @operation("read")
+    def tally(self, session: arg.SessionOrCurrent = None) -> Tally:
+        """Show the counts of a session. A job derives them, so they may lag behind the log. By default of the newest."""
+        return self._do.history.tally(self.scope, session)
+
+    @property
+    def transcripts(self) -> TranscriptHandle:
+        """The Markdown files of this user's sessions; `Unsupported` unless the setting `files_dir` says where they are."""
+        if self._do.transcripts is None:
+            raise Unsupported("no transcripts are kept; set `files_dir` to the folder they should be in")
+        return TranscriptHandle(self.scope, self._do.transcripts, self._log)
+
+    @operation("read")
+    def list_sessions(
+        self,
+        source: Annotated[
+            str | None,
+            Arg("Only channels of this source, such as `SOURCE:42`.", min_length=1, max_length=200, pattern=arg.PLAIN),
+        ] = None,
+        *,
+        limit: arg.Limit = 100,
+    ) -> Sequence[SessionLine]:
         """Sessions of this user at all addresses, the last active first; with `source`, those on its channels.
 
         The channels of a source are called `SOURCE:NUMBER`, as in `discord:42`.
         """
-        return self._do.sessions.list_(self._scope, source, limit=limit)
+        return self._do.sessions.list_(self.scope, source, limit=limit)
 
-    def session(self, session: str | None = None) -> Session:
+    @operation("read")
+    def session(self, session: arg.SessionOrCurrent = None) -> Session:
         """A session (default: the one that goes on, or else the newest); `NotFound` if this address has none."""
-        return self._do.sessions.find(self._scope, session)
+        return self._do.sessions.find(self.scope, session)
 
-    def close(self, session: str | None = None) -> Session:
-        """End a session (default: the one that goes on) at its last activity; its digest is written by a job."""
-        return self._do.sessions.close(self._scope, session)
+    @operation("change")
+    def close(self, session: arg.SessionOrCurrent = None) -> Session:
+        """End a session at its last activity. A job writes its summary. By default the one that goes on."""
+        return self._do.sessions.close(self.scope, session)
 
-    def resume(self, session: str | None = None) -> Session:
-        """Go on with a session that ended no longer ago than the setting `session_resume_s`; else `Conflict`."""
-        return self._do.sessions.resume(self._scope, session)
+    @operation("change")
+    def resume(self, session: arg.SessionOrCurrent = None) -> Session:
+        """Continue a session that ended recently. `Conflict` if that is longer ago than the setting `session_resume_s`."""
+        return self._do.sessions.resume(self.scope, session)
 
-    def delete(self, session: str) -> int:
+    @operation("erase", about=names("session", "session"))
+    def delete(self, session: arg.SessionRef) -> int:
         """Delete the messages of a session and what was derived from them; how many messages there were.
 
-        Its number and id stay taken. A spine that tells of it is made anew by a job.
+        Its id can be used again: what names it begins anew. A spine that tells of it is made anew by a job.
         """
-        return self._do.sessions.delete(self._scope, session)
+        return self._do.sessions.delete(self.scope, session)
 
-    def search(self, query: str, *, session: str | None = None, limit: int = 20) -> Sequence[Message]:
-        """Messages of this address that contain all words of `query`, in any case, the newest first."""
-        return self._do.sessions.search(self._scope, query, session=session, limit=limit)
+    @operation("change", permission="write", about=names("session", "session"))
+    def pop(
+        self,
+        session: arg.SessionOrCurrent = None,
+        *,
+        messages: Annotated[
+            int | None, Arg("So many of the last messages; the last exchange, if left out.", ge=1, le=POPPED_MAX)
+        ] = None,
+    ) -> Sequence[Message]:
+        """Take back the last exchange of an open session.
+
+        Its messages leave the log, and what was learned from them alone is unlearned; what that had replaced holds again. It is
+        one action of the journal: undoing that brings all of it back, until the talk goes on. The messages that went, oldest
+        first; none if nothing was said.
+        """
+        return self._do.withdrawals.pop(self.scope, session, messages)
+
+    @operation("read")
+    def search(self, query: arg.Question, *, session: OfSession = None, limit: arg.Limit = 20) -> Sequence[Message]:
+        """Find messages of the address, the newest first. They contain all words of `query`, in any case."""
+        return self._do.sessions.search(self.scope, query, session=session, limit=limit)
 
     # -- the working set
 
-    def compact(self, session: str | None = None, *, force: bool = False) -> Sequence[Digest]:
-        """Fold the oldest part of a working set that is over its bounds; the folds made, none if it is within them.
-
-        With `force` it is folded down to what is kept after an overflow, or to its last turn. Nothing leaves the log.
+    @operation("change")
+    def compact(
+        self,
+        session: arg.SessionOrCurrent = None,
+        *,
+        force: Annotated[bool, Arg("Also if it is within its bounds.")] = False,
+    ) -> Sequence[Digest]:
+        """Fold the oldest messages if there are too many. Nothing leaves the log. With `force` the working set is folded down
+        to what is kept after an overflow, or to its last turn.
         """
         check_flag(force, "force")
-        return self._do.folding.bound(self._where(session), casual=self.agent_state().casual, force=force)
+        return self._do.folds.bound(self._where(session), casual=self.agent_state().casual, force=force)
 
-    def fold(self, session: str | None = None) -> Sequence[Digest]:
-        """Fold all turns that are over, if there are `fold_messages_min` messages; as `context()` does before a request."""
-        return self._do.folding.fold_request(self._where(session), casual=self.agent_state().casual)
+    @operation("change")
+    def fold(self, session: arg.SessionOrCurrent = None) -> Sequence[Digest]:
+        """Fold all finished turns, as is done before a request. There have to be `fold_messages_min` messages."""
+        return self._do.folds.fold_request(self._where(session), casual=self.agent_state().casual)
 
-    def clear(self, session: str | None = None) -> Digest | None:
-        """Empty the working set without a summary; None if it is empty. The messages stay in the log."""
-        return self._do.folding.clear(self._where(session))
+    @operation("change")
+    def clear(self, session: arg.SessionOrCurrent = None) -> Digest | None:
+        """Empty the working set without a summary. The messages stay in the log, and `undo` brings them back."""
+        return self._do.folds.clear(self._where(session))
 
-    def replace(self, text: str, session: str | None = None) -> Digest:
-        """Empty the working set, and show the agent `text` in its place."""
+    @operation("change")
+    def replace(
+        self,
+        text: Annotated[
+            str,
+            Arg("What the agent sees in its place.", min_length=1, max_length=arg.TEXT_CHARS_MAX, pattern=arg.WORDS),
+        ],
+        session: arg.SessionOrCurrent = None,
+    ) -> Digest:
+        """Show the agent a text in place of the messages. The messages stay in the log; `undo` brings them back."""
         if not isinstance(text, str) or not text.strip():
             raise InvalidInput("`text` is empty; say what the agent should see, or use `clear()`")
         if "\0" in text:
             raise InvalidInput("`text` contains NUL, which no store keeps; remove it")
         utf8_size(text, "`text`")
-        digest = self._do.folding.clear(self._where(session), text=text)
+        digest = self._do.folds.clear(self._where(session), text=text)
         assert digest is not None  # noqa: S101 - a text is always stored
         return digest
 
-    def undo(self, session: str | None = None) -> Digest:
-        """Take back the newest fold: what it had moved out of the working set is in it again."""
-        return self._do.folding.undo(self._where(session))
+    @operation("change")
+    def undo(self, session: arg.SessionOrCurrent = None) -> Digest:
+        """Undo the newest fold: its messages are shown again."""
+        return self._do.folds.undo(self._where(session))
 
     # -- layers
 
-    def digests(self, kind: DigestKind | None = None, *, session: str | None = None, limit: int = 20) -> Sequence[Digest]:
-        """Versions of the layers of this address, newest session and version first; `spine` is the user's."""
-        return self._do.sessions.digests(self._scope, session=session, kind=kind, limit=limit)
+    @operation("read")
+    def digests(
+        self,
+        kind: Annotated[DigestKind | None, Arg("Of this layer only; `spine` is the user's.")] = None,
+        *,
+        session: OfSession = None,
+        limit: arg.Limit = 20,
+    ) -> Sequence[Digest]:
+        """List versions of the summaries, undone ones too. Newest session and version first; the `spine` is the user's."""
+        return self._do.sessions.digests(self.scope, session=session, kind=kind, limit=limit)
 
-    def digest(self, kind: DigestKind, version: int, *, session: str | None = None) -> Digest:
+    @operation("read")
+    def digest(
+        self,
+        kind: Annotated[DigestKind, Arg("The layer.")],
+        version: Annotated[int, Arg("The version.", ge=1, le=arg.NUMBER_MAX)],
+        *,
+        session: arg.SessionOrCurrent = None,
+    ) -> Digest:
         """One version of a layer of a session (default: the one that goes on), or of the user's spine; else `NotFound`."""
-        return self._do.sessions.digest(self._scope, kind, version, session=session)
+        return self._do.sessions.digest(self.scope, kind, version, session=session)
 
-    def expand(self, digest: Digest, *, whole: bool = False) -> Iterator[Message]:
+    @operation("read", about=names("", "digest"))
+    def expand(
+        self, digest: Digest, *, whole: Annotated[bool, Arg("Also the messages of the versions before it.")] = False
+    ) -> Iterator[Message]:
         """The messages that a digest stands for; with `whole`, also those of the versions that it continues."""
-        return self._do.sessions.expand(self._scope, digest, whole=whole)
+        return self._do.sessions.expand(self.scope, digest, whole=whole)
 
+    @operation("read")
     def agent_state(self) -> AgentState:
         """Counters and diagnostics of this address."""
-        return self._do.sessions.agent_state(self._scope)
+        return self._do.sessions.agent_state(self.scope)
 
+    @operation("change")
     def configure(
         self,
         *,
-        profile: str | None = None,
-        casual: bool | None = None,
-        private: bool | None = None,
-        shared: bool | None = None,
+        profile: Annotated[str | None, Arg("Which layers are kept.", choices=tuple(PROFILES))] = None,
+        casual: Annotated[bool | None, Arg("Small talk: no model reads it, and no lessons are drawn.")] = None,
+        private: Annotated[bool | None, Arg("What is learned here is visible to this agent alone.")] = None,
+        shared: Annotated[bool | None, Arg("Others talk here, too: what is learned here stays here.")] = None,
     ) -> AgentState:
-        """Choose the layers of this address; None leaves a thing as it is.
+        """Choose the summaries of the address, and who may know of it. What is left out stays as it is.
 
-        Casual talk is read by no model, and no lessons are drawn from it. What is learned from private talk is visible
-        to this agent alone. On a shared channel others talk, too: what is learned there stays there.
+        Casual talk is read by no model, and no lessons are drawn from it. What is learned from private talk is visible to this
+        agent alone. On a shared channel others talk, too: what is learned there stays there.
         """
-        return self._do.sessions.configure(self._scope, profile=profile, casual=casual, private=private, shared=shared)
+        return self._do.sessions.configure(self.scope, profile=profile, casual=casual, private=private, shared=shared)
 
-    def _where(self, session: str | None) -> Where:
-        return self._do.sessions.where(self._scope, session)
+    def _where(self, session: str | None) -> SessionKey:
+        return self._do.sessions.where(self.scope, session)
 
 
-class Turn:
-    """The floor of a channel. What is appended through it is refused once the lease is lost."""
+class Turn(Handle, namespace="turn"):
+    """The turn lock of a channel. What is appended through it is refused once the lease is lost."""
 
-    __slots__ = ("_held", "_ingest", "_scope")
+    __slots__ = ("_held", "_ingest")
 
-    def __init__(self, scope: Scope, ingest: Ingest, held: HeldTurn) -> None:
-        self._scope = scope
+    def __init__(self, scope: Scope, ingest: Appender, held: HeldTurn, log: AccessLog | None = None) -> None:
+        super().__init__(scope, log)
         self._ingest = ingest
         self._held = held
 
-    def append(self, role: str, content: str, **fields: Unpack[MessageFields]) -> Message:
-        """As `Memory.append`; `Conflict` if the floor was lost."""
-        return self.append_many([new_message(role, content, fields)])[0]
+    @operation("change")
+    def append(
+        self,
+        role: arg.MessageRole,
+        content: arg.Content,
+        *,
+        id: arg.OwnId = None,
+        at: arg.SaidAt = None,
+        session: arg.IntoSession = None,
+        tokens: arg.Tokens = None,
+        metadata: arg.Metadata = None,
+        tool_calls: arg.ToolCalls = (),
+        tool_call_id: arg.ToolCallRef = None,
+        failed: arg.Failed = False,
+    ) -> Message:
+        """As `Memory.append`; `Conflict` if the lock was lost."""
+        said = NewMessage(
+            role,
+            content,
+            id=id,
+            at=at,
+            session=session,
+            tokens=tokens,
+            metadata=metadata,
+            tool_calls=tool_calls,
+            tool_call_id=tool_call_id,
+            failed=failed,
+        )
+        return self._ingest.append(self.scope, [said], holder=self._held.holder)[0]
 
-    def append_many(self, messages: Iterable[NewMessage]) -> list[Message]:
-        """As `Memory.append_many`; `Conflict` if the floor was lost."""
-        return self._ingest.append(self._scope, messages, holder=self._held.holder)
+    @operation("change")
+    def append_many(self, messages: arg.Messages) -> list[Message]:
+        """As `Memory.append_many`; `Conflict` if the lock was lost."""
+        return self._ingest.append(self.scope, messages, holder=self._held.holder)
 
 
 @contextmanager
-def held_turn(scope: Scope, services: ConversationServices, *, wait_s: float, lease_s: float) -> Iterator[Turn]:
-    """The floor of a channel for the length of a `with` block."""
+def held_turn(
+    scope: Scope, services: ConversationServices, log: AccessLog | None, *, wait_s: float, lease_s: float
+) -> Iterator[Turn]:
+    """The turn lock of a channel for the length of a `with` block."""
     held = services.turns.take(scope, wait_s=wait_s, lease_s=lease_s)
     try:
-        yield Turn(scope, services.ingest, held)
+        yield Turn(scope, services.ingest, held, log)
     finally:
         held.end()
-
-
-def new_message(role: str, content: str, fields: MessageFields) -> NewMessage:
-    """The message that a call of `append` describes."""
-    try:
-        return NewMessage(role, content, **fields)
-    except TypeError:
-        known = NewMessage.__dataclass_fields__
-        extra = sorted(name for name in fields if name not in known)
-        raise InvalidInput(f"`append` does not take {', '.join(extra)}; it takes {', '.join(known)}") from None

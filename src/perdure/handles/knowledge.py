@@ -1,38 +1,90 @@
-"""`Memory.memories`, `.entities`, `.todos`, `.tasks`: what is known of a user's world, for one agent."""
+"""`ana.memories`, `.entities`, `.todos`, `.instructions`: what is known of a user's world, for one agent."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, TypedDict
+from typing import Annotated
 
-from perdure.domain.entities import parse_ref
 from perdure.domain.errors import InvalidInput
-from perdure.domain.journal import Operation
-from perdure.domain.knowledge import IMPORTANCE_MAX, EntityName, FactType, MemoryType, Proposal, TodoKind, TodoProposal
-from perdure.domain.memories import MemoryRecord, Statement
-from perdure.domain.scope import ID_BYTES_MAX, Scope
-from perdure.domain.text import brief, check_id
-from perdure.domain.things import AgentTask, Entity, Link, Rejection, Suggestion, TaskState, Todo
-from perdure.engine.committing import Outcome
-from perdure.engine.hygiene import flaw
-from perdure.services.auditing import Auditing
-from perdure.services.curating import Curating
-from perdure.services.entities import Entities
-from perdure.services.extracting import Extracting
-from perdure.services.forgetting import Forgetting
-from perdure.services.instructions import Instructions
-from perdure.services.knowledge import Knowledge, MemoryQuery, Recalled, entity_names
-from perdure.services.spans import UPDATE, traced
-from perdure.services.todos import Todos
-from perdure.services.undoing import Undoing
-
-if TYPE_CHECKING:
-    from typing import Unpack
-
+from perdure.domain.knowledge.entities import AgentTask, Entity, Link, Rejection, Suggestion, TaskState, Todo
+from perdure.domain.knowledge.instructions import Instruction
+from perdure.domain.knowledge.journal import Operation
+from perdure.domain.knowledge.keys import check_ref
+from perdure.domain.knowledge.memories import MemoryRecord, Statement
+from perdure.domain.knowledge.proposals import (
+    IMPORTANCE_MAX,
+    EntityType,
+    MemoryType,
+    TodoKind,
+    TodoProposal,
+)
+from perdure.domain.scope import Scope
+from perdure.domain.text.rules import brief, check_choice, check_flag
+from perdure.engine.knowledge.audit import read_export
+from perdure.engine.knowledge.outcomes import Outcome
+from perdure.engine.text.hygiene import flaw
+from perdure.handles import arguments as arg
+from perdure.handles.operation import Arg, Handle, fresh, operation
+from perdure.services.access.log import AccessLog
+from perdure.services.access.tracing import CREATE, UPDATE
+from perdure.services.conversation.sessions import Sessions
+from perdure.services.forget.forget import ForgetService
+from perdure.services.knowledge.curation import Auditor, AuditReport, Curation, Curator
+from perdure.services.knowledge.entities import Entities
+from perdure.services.knowledge.extraction import ExtractionReport, ExtractionService
+from perdure.services.knowledge.instructions import Instructions
+from perdure.services.knowledge.memories import Knowledge, MemoryQuery, MemoryWithStatements
+from perdure.services.knowledge.review import PendingProposal, ProposalReview
+from perdure.services.knowledge.seed_form import MEMORY_FORMS, MemoryForm, in_form
+from perdure.services.knowledge.todos import Todos
+from perdure.services.knowledge.undo import UndoService
 
 LABEL_CHARS_MAX = 300
+EntityRef = Annotated[str, arg.an_id("Its reference, or an alias of it.", "person:jon_doe")]
+Alias = Annotated[
+    str, Arg("Another name.", min_length=1, max_length=200, pattern=r"^[^\x00]*[A-Za-z0-9][^\x00]*$", example="Johnny")
+]
+ProposalId = Annotated[str, arg.an_id("The proposal's id, as `proposals` lists it.", "st-1")]
+AboutEntity = Annotated[str | None, arg.a_reference("About this entity only.")]
+Form = Annotated[MemoryForm, Arg("`seed`: under the names `entityRefs`, `memoryKey`, `personaId` and so on.")]
+TodoId = Annotated[str, arg.an_id("The todo's id.", "t-1")]
+
+
+class InstructionHandle(Handle, namespace="instructions"):
+    """What the user has told this agent to do from now on."""
+
+    __slots__ = ("_do",)
+
+    def __init__(self, scope: Scope, instructions: Instructions, log: AccessLog | None = None) -> None:
+        super().__init__(scope, log)
+        self._do = instructions
+
+    @operation("read")
+    def list(
+        self, *, withdrawn: Annotated[bool, Arg("Also withdrawn ones.")] = False, limit: arg.Limit = 100
+    ) -> Sequence[Instruction]:
+        """List standing instructions, the newest last. `withdrawn=True` adds those that stand no longer."""
+        return self._do.list_(self.scope, withdrawn=withdrawn, limit=limit)
+
+    @operation("change")
+    def add(
+        self,
+        text: Annotated[
+            str,
+            Arg(
+                "What the agent does from now on.", min_length=1, max_length=500, pattern=arg.WORDS, example="Answer in French"
+            ),
+        ],
+    ) -> Instruction:
+        """Keep an instruction; the same words again change nothing. One that it contradicts is withdrawn."""
+        return self._do.add(self.scope, text)
+
+    @operation("change")
+    def withdraw(self, id: Annotated[str, arg.an_id("The instruction's id.", "i-1")]) -> Instruction:
+        """An instruction stands no longer."""
+        return self._do.withdraw(self.scope, id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,143 +92,140 @@ class KnowledgeServices:
     """What the handles call."""
 
     knowledge: Knowledge
-    undoing: Undoing
+    undo: UndoService
     entities: Entities
     todos: Todos
     instructions: Instructions
-    extracting: Extracting
-    curating: Curating
-    forgetting: Forgetting
-    auditing: Auditing
+    extraction: ExtractionService
+    curator: Curator
+    forgetter: ForgetService
+    auditor: Auditor
+    review: ProposalReview
 
-
-class RememberFields(TypedDict, total=False):
-    """What may be said of a memory besides its content and type. Everything is optional."""
-
-    entities: Iterable[str | EntityName]
-    fact_type: FactType
-    subject: str | EntityName | None
-    attribute: str | None
-    value: str | None
-    importance: int
-    confidence: float
-    valid_from: datetime | None
-    ended: bool
-    corrects: bool
-    pinned: bool
-    visible_to: str | None
-    source: str
-
-
-class ListFields(TypedDict, total=False):
-    """Which memories to list."""
-
-    entity: str | None
-    pinned: bool | None
-    archived: bool
-    as_of: datetime | None
-    known_at: datetime | None
-    limit: int
-    behind: tuple[datetime, str] | None
-
-
-def remember(scope: Scope, do: KnowledgeServices, content: str, type: MemoryType, fields: RememberFields) -> Outcome:
-    """See `Memory.remember`."""
-    given = dict(fields)
-    unknown = sorted(given.keys() - RememberFields.__annotations__.keys())
-    if unknown:
-        raise InvalidInput(
-            f"`remember` does not take {', '.join(unknown)}; it takes {', '.join(RememberFields.__annotations__)}"
+    def by_agent(self) -> KnowledgeServices:
+        """The same for what an agent does: its word stands beside a person's, never against it."""
+        return replace(
+            self,
+            knowledge=replace(self.knowledge, writer="agent"),
+            undo=replace(self.undo, writer="agent"),
+            entities=replace(self.entities, writer="agent"),
+            todos=replace(self.todos, writer="agent"),
+            instructions=replace(self.instructions, writer="agent"),
+            extraction=replace(self.extraction, writer="agent"),
+            forgetter=replace(self.forgetter, writer="agent"),
+            review=replace(self.review, writer="agent"),
         )
-    for name, text in (("source", fields.get("source")), ("visible_to", fields.get("visible_to"))):
-        if text is not None:
-            check_id(text, name, bytes_max=ID_BYTES_MAX)
-    if not isinstance(given.get("pinned", False), bool):
-        raise InvalidInput(f"`pinned` = {brief(given['pinned'])} must be True or False")
-    subject = fields.get("subject")
-    proposal = Proposal(
-        type=type,
-        fact_type=fields.get("fact_type", "fact"),
-        content=content,
-        entities=entity_names(fields.get("entities", ())),
-        subject=None if subject is None else entity_names([subject])[0],
-        attribute=fields.get("attribute"),
-        value=fields.get("value"),
-        confidence=fields.get("confidence", 1.0),
-        importance=fields.get("importance", 1),
-        valid_from=fields.get("valid_from"),
-        ended=fields.get("ended", False),
-        corrects=fields.get("corrects", False),
-    )
-    return do.knowledge.remember(
-        scope,
-        proposal,
-        source=fields.get("source", "user"),
-        pinned=fields.get("pinned", False),
-        visible_to=fields.get("visible_to"),
-    )
 
 
-class Memories:
+class Memories(Handle, namespace="memories"):
     """What is known, as memories: one row per key, each holding statements."""
 
-    __slots__ = ("_do", "_scope")
+    __slots__ = ("_do", "_sessions")
 
-    def __init__(self, scope: Scope, knowledge: Knowledge) -> None:
-        self._scope = scope
-        self._do = knowledge
+    def __init__(self, scope: Scope, services: KnowledgeServices, sessions: Sessions, log: AccessLog | None = None) -> None:
+        super().__init__(scope, log)
+        self._do = services
+        self._sessions = sessions
 
-    def list(self, type: MemoryType | None = None, **which: Unpack[ListFields]) -> Sequence[Recalled]:
-        """What is current, the newest change first. `as_of` and `known_at` look back; `archived=True` adds what is put away.
+    @operation("read")
+    @fresh()
+    def list(
+        self,
+        type: Annotated[MemoryType | None, Arg("Of this type only.")] = None,
+        *,
+        entity: AboutEntity = None,
+        pinned: Annotated[bool | None, Arg("Pinned ones only, or others only.")] = None,
+        archived: Annotated[bool, Arg("Also archived ones.")] = False,
+        as_of: arg.AsOf = None,
+        known_at: arg.KnownAt = None,
+        limit: arg.Limit = 100,
+        behind: Annotated[
+            tuple[datetime, str] | None, Arg("Continue after this memory of the list before: its `updated_at` and key.")
+        ] = None,
+        form: Form = "full",
+    ) -> Sequence[MemoryWithStatements]:
+        """List current memories, the newest change first.
 
-        `behind` goes on behind a memory of the list before: its `updated_at` and key.
+        `as_of` and `known_at` look back; `archived=True` adds archived ones.
         """
-        if (entity := which.get("entity")) is not None:
+        if entity is not None:
             check_ref(entity)
-        unknown = sorted(which.keys() - ListFields.__annotations__.keys())
-        if unknown:
-            raise InvalidInput(f"`list` does not take {', '.join(unknown)}; it takes {', '.join(ListFields.__annotations__)}")
-        return self._do.list_(self._scope, MemoryQuery(type=type, **which))
+        check_choice(form, "form", MEMORY_FORMS)
+        found = self._do.knowledge.list_(
+            self.scope,
+            MemoryQuery(
+                type=type,
+                entity=entity,
+                pinned=pinned,
+                archived=archived,
+                as_of=as_of,
+                known_at=known_at,
+                limit=limit,
+                behind=behind,
+            ),
+        )
+        return [in_form(one, form) for one in found]
 
-    def get(self, key: str) -> Recalled:
-        """One memory by its key; `NotFound` if this agent may see none."""
-        return self._do.get(self._scope, key)
+    @operation("read")
+    @fresh()
+    def get(self, key: arg.MemoryKey, *, form: Form = "full") -> MemoryWithStatements:
+        """Show a memory: its statements and their sources. `NotFound` if this agent may see none."""
+        check_choice(form, "form", MEMORY_FORMS)
+        return in_form(self._do.knowledge.get(self.scope, key), form)
 
-    def history(self, key: str) -> Sequence[Statement]:
-        """Every statement of a memory, and what it took the place of or gave way to, oldest first."""
-        return self._do.history(self._scope, key)
+    @operation("read")
+    @fresh()
+    def history(self, key: arg.MemoryKey) -> Sequence[Statement]:
+        """Show all statements of a memory, past ones too, oldest first. What they took the place of or gave way to is among
+        them.
+        """
+        return self._do.knowledge.history(self.scope, key)
 
-    def changes(self, key: str, limit: int = 50) -> Sequence[Operation]:
-        """What was done to a memory and to its statements, newest first: the part of the journal that is about it."""
-        return self._do.changes(self._scope, key, limit=limit)
+    @operation("read")
+    @fresh()
+    def changes(self, key: arg.MemoryKey, limit: arg.Limit = 50) -> Sequence[Operation]:
+        """Show changes of a memory, by whom and why, newest first. It is the part of the journal that is about it."""
+        return self._do.knowledge.changes(self.scope, key, limit=limit)
 
-    def foundation(self) -> tuple[Sequence[Recalled], int]:
-        """The first pinned memories, by creation, and how many more are pinned."""
-        return self._do.foundation(self._scope)
+    @operation("read")
+    @fresh()
+    def foundation(self) -> tuple[Sequence[MemoryWithStatements], int]:
+        """Show the pinned memories, which are in every prompt. The number says how many more are pinned."""
+        return self._do.knowledge.foundation(self.scope)
 
-    @traced(UPDATE)
-    def pin(self, key: str) -> Recalled:
-        """Make it part of the foundation, also if it was archived; its importance becomes 3, and no curator touches it."""
-        return self._do.edit(self._scope, key, _pinned, "pin")
+    @operation("change", span=UPDATE)
+    def pin(self, key: arg.MemoryKey) -> MemoryWithStatements:
+        """Keep a memory in every prompt. Its importance becomes 3, no curator touches it, and an archived one is active."""
+        return self._do.knowledge.edit(self.scope, key, _pinned, "pin")
 
-    @traced(UPDATE)
-    def unpin(self, key: str) -> Recalled:
-        """No longer part of the foundation; its importance stays."""
-        return self._do.edit(self._scope, key, lambda held: replace(held, pinned=False), "unpin")
+    @operation("change", span=UPDATE)
+    def unpin(self, key: arg.MemoryKey) -> MemoryWithStatements:
+        """No longer keep a memory in every prompt. Its importance stays."""
+        return self._do.knowledge.edit(self.scope, key, lambda held: replace(held, pinned=False), "unpin")
 
-    @traced(UPDATE)
-    def archive(self, key: str) -> Recalled:
-        """Hide it; nothing is lost. A pinned one has to be unpinned first."""
-        return self._do.edit(self._scope, key, _archived, "archive")
+    @operation("change", span=UPDATE)
+    def archive(self, key: arg.MemoryKey) -> MemoryWithStatements:
+        """Archive a memory: it is not listed, and nothing is lost. A pinned one has to be unpinned first."""
+        return self._do.knowledge.edit(self.scope, key, _archived, "archive")
 
-    @traced(UPDATE)
-    def restore(self, key: str) -> Recalled:
-        """Show an archived one again."""
-        return self._do.edit(self._scope, key, lambda held: replace(held, status="ACTIVE"), "restore")
+    @operation("change", span=UPDATE)
+    def restore(self, key: arg.MemoryKey) -> MemoryWithStatements:
+        """Show an archived memory again."""
+        return self._do.knowledge.edit(self.scope, key, lambda held: replace(held, status="ACTIVE"), "restore")
 
-    @traced(UPDATE)
-    def edit(self, key: str, *, importance: int | None = None, label: str | None = None) -> Recalled:
-        """Correct what is said about the memory as a whole. What it states is corrected by `remember(…, corrects=True)`."""
+    @operation("change", span=UPDATE)
+    def edit(
+        self,
+        key: arg.MemoryKey,
+        *,
+        importance: Annotated[
+            int | None, Arg("How important it is; a pinned one keeps its own.", ge=0, le=IMPORTANCE_MAX)
+        ] = None,
+        label: Annotated[
+            str | None, Arg("Its name as people write it.", min_length=1, max_length=LABEL_CHARS_MAX, pattern=arg.PLAIN)
+        ] = None,
+    ) -> MemoryWithStatements:
+        """Change a memory's importance or label. What it states is changed by `correct`."""
         known = isinstance(importance, int) and not isinstance(importance, bool) and 0 <= importance <= IMPORTANCE_MAX
         if importance is not None and not known:
             raise InvalidInput(f"`importance` = {brief(importance)} must be a whole number from 0 to {IMPORTANCE_MAX}")
@@ -194,112 +243,245 @@ class Memories:
                 label=held.label if label is None else label,
             )
 
-        return self._do.edit(self._scope, key, change, "edit")
+        return self._do.knowledge.edit(self.scope, key, change, "edit")
 
-    def rejections(self, limit: int = 100) -> Sequence[Rejection]:
-        """Proposals that were not taken over, each with its reason, the newest first."""
-        return self._do.rejections(self._scope, limit=limit)
+    @operation("change", span=UPDATE)
+    def correct(
+        self,
+        key: arg.MemoryKey,
+        content: arg.Said,
+        *,
+        statement: Annotated[str | None, arg.an_id("Which statement; the only current one, if left out.")] = None,
+        value: arg.Value = None,
+    ) -> Outcome:
+        """Correct a statement: it ends, and yours takes its place. Both are one action of the journal, which one `undo` takes
+        back.
+
+        It is the memory's only current statement, or the one named. A `value` is the attribute's new one, where the statement
+        has an attribute; it can be left out if the new words name it in the same place, as in "Lives in Boston" after "Lives in
+        Austin". What was wrong counts as never true.
+        """
+        return self._do.knowledge.correct(self.scope, key, content, statement=statement, value=value)
+
+    @operation("read")
+    @fresh()
+    def proposals(self, limit: arg.Limit = 100) -> Sequence[PendingProposal]:
+        """List what waits for a decision, the newest first.
+
+        It is what an agent or another source proposes against the user's word.
+        """
+        return self._do.review.list_(self.scope, limit=limit)
+
+    @operation("change", span=UPDATE)
+    def accept(self, proposal: ProposalId) -> Outcome:
+        """Make a proposal the user's own word.
+
+        It replaces or ends what it speaks against. One `undo` takes that back.
+        """
+        return self._do.review.accept(self.scope, proposal)
+
+    @operation("change", span=UPDATE)
+    def reject(self, proposal: ProposalId) -> Statement:
+        """Refuse a proposal, also when it is made again."""
+        return self._do.review.reject(self.scope, proposal)
+
+    @operation("read")
+    @fresh()
+    def rejections(self, limit: arg.Limit = 100) -> Sequence[Rejection]:
+        """List refused proposals, each with its reason, newest first."""
+        return self._do.knowledge.rejections(self.scope, limit=limit)
+
+    # -- learning
+
+    @operation("change", span=CREATE)
+    def seed(
+        self,
+        text: Annotated[
+            str,
+            Arg("What was written about the user.", min_length=1, max_length=arg.TEXT_CHARS_MAX, pattern=arg.WORDS),
+        ],
+    ) -> Sequence[Outcome]:
+        """Learn from a text about the user, such as a profile."""
+        return self._do.extraction.seed(self.scope, text)
+
+    @operation("change")
+    def extract(self, session: arg.SessionOrCurrent = None, *, dry_run: arg.DryRun = False) -> ExtractionReport:
+        """Learn from new messages of a session now. A job does so anyway. With `dry_run` nothing is kept."""
+        check_flag(dry_run, "dry_run")
+        held = self._sessions.find(self.scope, session)
+        return self._do.extraction.extract(self.scope, session=held, dry_run=dry_run)
+
+    @operation("change")
+    def curate(self, *, dry_run: arg.DryRun = False) -> Curation:
+        """Fold scattered memories and flag clashes now. A job does so once a day."""
+        check_flag(dry_run, "dry_run")
+        return self._do.curator.curate(self.scope.owner, self.scope.address, dry_run=dry_run)
+
+    @operation("read")
+    @fresh()
+    def audit(
+        self,
+        export: Annotated[
+            str | None, Arg("The text of another engine's export.", max_length=arg.TEXT_CHARS_MAX, pattern=arg.PLAIN)
+        ] = None,
+    ) -> AuditReport:
+        """Say what is wrong with the memories: doubles, junk, clashes. Also what is stale, orphaned or too much. Changes
+        nothing.
+
+        With `export`, the text of another engine's export (mem0, or the memory server of MCP) is looked through instead.
+        """
+        auditor = self._do.auditor
+        return auditor.audit(self.scope.owner) if export is None else auditor.report(read_export(export))
 
 
-class EntityHandle:
+class EntityHandle(Handle, namespace="entities"):
     """People, places, organisations and projects of this user."""
 
-    __slots__ = ("_do", "_scope")
+    __slots__ = ("_do",)
 
-    def __init__(self, scope: Scope, entities: Entities) -> None:
-        self._scope = scope
+    def __init__(self, scope: Scope, entities: Entities, log: AccessLog | None = None) -> None:
+        super().__init__(scope, log)
         self._do = entities
 
-    def list(self, type: str | None = None, *, limit: int = 100) -> Sequence[Entity]:
-        """Entities by reference."""
-        return self._do.list_(self._scope, type=type, limit=limit)
+    @operation("read")
+    @fresh()
+    def list(
+        self, type: Annotated[EntityType | None, Arg("Of this type only.")] = None, *, limit: arg.Limit = 100
+    ) -> Sequence[Entity]:
+        """List entities by reference."""
+        return self._do.list_(self.scope, type=type, limit=limit)
 
-    def get(self, ref: str) -> Entity:
-        """The entity a reference or an alias means."""
-        return self._do.get(self._scope, ref)
+    @operation("read")
+    @fresh()
+    def get(self, ref: EntityRef) -> Entity:
+        """Show the entity that a reference or an alias means."""
+        return self._do.get(self.scope, ref)
 
-    def alias(self, ref: str, label: str) -> Entity:
+    @operation("change")
+    def alias(self, ref: EntityRef, label: Alias) -> Entity:
         """Let another name mean this entity."""
-        return self._do.alias(self._scope.owner, ref, label)
+        return self._do.alias(self.scope.owner, ref, label)
 
-    def merge(self, ref: str, into: str) -> int:
-        """Make two entities one; the number by which `undo` takes it back. Two that were named side by side stay two."""
-        return self._do.merge(self._scope.owner, ref, into)
+    @operation("change")
+    def merge(
+        self, ref: EntityRef, into: Annotated[str, arg.an_id("The entity that it becomes part of.", "person:john_doe")]
+    ) -> int:
+        """Merge an entity into another one. Two that were named side by side stay two. The number is the one by which `undo`
+        takes it back.
+        """
+        return self._do.merge(self.scope.owner, ref, into)
 
-    def links(self, limit: int = 200) -> Sequence[Link]:
-        """Which entities current statements name together, and which they tell of the user; the strongest first."""
-        return self._do.links(self._scope, limit=limit)
+    @operation("read")
+    @fresh()
+    def links(self, limit: arg.Limit = 200) -> Sequence[Link]:
+        """List entities that are named together, the strongest first. Those that are told of the user are among them."""
+        return self._do.links(self.scope, limit=limit)
 
-    def suggestions(self, limit: int = 100) -> Sequence[Suggestion]:
-        """What a person should decide: names that may mean one, statements that may clash."""
-        return self._do.suggestions(self._scope, limit=limit)
+    @operation("read")
+    @fresh()
+    def suggestions(self, limit: arg.Limit = 100) -> Sequence[Suggestion]:
+        """List what a person should decide: merges and clashes. Names may mean one, statements may contradict one another."""
+        return self._do.suggestions(self.scope, limit=limit)
 
-    def dismiss(self, suggestion: str) -> Suggestion:
-        """Do not suggest it again."""
-        return self._do.dismiss(self._scope.owner, suggestion)
+    @operation("change")
+    def dismiss(self, suggestion: Annotated[str, arg.an_id("The suggestion's id.", "sg-1")]) -> Suggestion:
+        """Do not make this suggestion again."""
+        return self._do.dismiss(self.scope.owner, suggestion)
 
 
-class TodoHandle:
+class TodoHandle(Handle, namespace="todos"):
     """What the user means to do, as far as this agent was told."""
 
-    __slots__ = ("_do", "_scope")
+    __slots__ = ("_do",)
 
-    def __init__(self, scope: Scope, todos: Todos) -> None:
-        self._scope = scope
+    def __init__(self, scope: Scope, todos: Todos, log: AccessLog | None = None) -> None:
+        super().__init__(scope, log)
         self._do = todos
 
+    @property
+    def tasks(self) -> TaskHandle:
+        """What this agent itself is doing."""
+        return TaskHandle(self.scope, self._do, self._log)
+
+    @operation("change")
     def add(
-        self, content: str, kind: TodoKind = "commitment", *, due_at: datetime | None = None, recurrence: str | None = None
+        self,
+        content: Annotated[
+            str, Arg("What is to be done.", min_length=1, max_length=500, pattern=arg.WORDS, example="Call the dentist")
+        ],
+        kind: Annotated[TodoKind, Arg("The kind of intention.")] = "commitment",
+        *,
+        due_at: Annotated[datetime | None, Arg("When it is due.")] = None,
+        recurrence: Annotated[
+            str | None, Arg("A cron line, for habits.", min_length=1, max_length=200, example="0 7 * * 1")
+        ] = None,
     ) -> Todo:
-        """Keep a todo. `recurrence` is a cron line; the same words again change nothing."""
-        return self._do.add(self._scope, TodoProposal(kind, content, due_at, None, recurrence, confidence=1.0))
+        """Keep a todo; the same words again change nothing. `recurrence` is a cron line."""
+        return self._do.add(self.scope, TodoProposal(kind, content, due_at, None, recurrence, confidence=1.0))
 
+    @operation("read")
+    @fresh()
     def list(
-        self, kind: TodoKind | None = None, *, closed: bool = False, due_before: datetime | None = None, limit: int = 100
+        self,
+        kind: Annotated[TodoKind | None, Arg("Of this kind only.")] = None,
+        *,
+        closed: arg.Closed = False,
+        due_before: Annotated[datetime | None, Arg("Due before this moment only.")] = None,
+        limit: arg.Limit = 100,
     ) -> Sequence[Todo]:
-        """Open todos, what is due first; `closed=True` adds those that are over."""
-        return self._do.list_(self._scope, kind=kind, closed=closed, due_before=due_before, limit=limit)
+        """List todos: what is due first, then what has no date. `closed=True` adds those that are over."""
+        return self._do.list_(self.scope, kind=kind, closed=closed, due_before=due_before, limit=limit)
 
-    def complete(self, todo: str) -> Todo:
-        """It is done; a habit waits for its next time."""
-        return self._do.complete(self._scope, todo)
+    @operation("change")
+    def complete(self, todo: TodoId) -> Todo:
+        """A todo is done; a habit waits for its next time."""
+        return self._do.complete(self.scope, todo)
 
-    def skip(self, todo: str) -> Todo:
-        """It will not be done."""
-        return self._do.skip(self._scope, todo)
+    @operation("change")
+    def skip(self, todo: TodoId) -> Todo:
+        """A todo will not be done."""
+        return self._do.skip(self.scope, todo)
 
-    def reopen(self, todo: str) -> Todo:
-        """It is open again."""
-        return self._do.reopen(self._scope, todo)
+    @operation("change")
+    def reopen(self, todo: TodoId) -> Todo:
+        """A todo is open again."""
+        return self._do.reopen(self.scope, todo)
 
 
-class TaskHandle:
+class TaskHandle(Handle, namespace="tasks"):
     """What this agent itself is doing."""
 
-    __slots__ = ("_do", "_scope")
+    __slots__ = ("_do",)
 
-    def __init__(self, scope: Scope, todos: Todos) -> None:
-        self._scope = scope
+    def __init__(self, scope: Scope, todos: Todos, log: AccessLog | None = None) -> None:
+        super().__init__(scope, log)
         self._do = todos
 
-    def start(self, description: str) -> AgentTask:
-        """Begin a task."""
-        return self._do.start_task(self._scope, description)
+    @operation("change")
+    def start(
+        self,
+        description: Annotated[
+            str, Arg("What the agent is doing.", min_length=1, max_length=1_000, pattern=arg.WORDS, example="Plan the trip")
+        ],
+    ) -> AgentTask:
+        """Begin a task of the agent."""
+        return self._do.start_task(self.scope, description)
 
-    def update(self, task: str, *, state: TaskState | None = None, progress: float | None = None) -> AgentTask:
-        """Note how far it is, or how it ended."""
-        return self._do.update_task(self._scope, task, state=state, progress=progress)
+    @operation("change")
+    def update(
+        self,
+        task: Annotated[str, arg.an_id("The task's id.", "k-1")],
+        *,
+        state: Annotated[TaskState | None, Arg("Its state.")] = None,
+        progress: Annotated[float | None, Arg("How far it is.", ge=0, le=1)] = None,
+    ) -> AgentTask:
+        """Note how far a task is, or how it ended."""
+        return self._do.update_task(self.scope, task, state=state, progress=progress)
 
-    def list(self, *, closed: bool = False, limit: int = 100) -> Sequence[AgentTask]:
-        """Running tasks, the newest first; `closed=True` adds those that are over."""
-        return self._do.list_tasks(self._scope, closed=closed, limit=limit)
-
-
-def check_ref(ref: str) -> str:
-    """`ref` if it says what kind of thing it names."""
-    if parse_ref(ref).type is None:
-        raise InvalidInput(f"entity {ref!r:.80} has no type; write it like `person:{ref:.40}`")
-    return ref
+    @operation("read")
+    def list(self, *, closed: arg.Closed = False, limit: arg.Limit = 100) -> Sequence[AgentTask]:
+        """List the tasks of the agent, the newest first. `closed=True` adds those that are over."""
+        return self._do.list_tasks(self.scope, closed=closed, limit=limit)
 
 
 def _pinned(held: MemoryRecord) -> MemoryRecord:

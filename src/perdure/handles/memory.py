@@ -2,254 +2,240 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace as changed
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
 
-from perdure.domain.accesses import Access
-from perdure.domain.context import Context
-from perdure.domain.errors import InvalidInput, Unsupported
-from perdure.domain.jobs import Job, JobState
-from perdure.domain.journal import Operation
-from perdure.domain.knowledge import MemoryType
-from perdure.domain.messages import Message, MessageFields, NewMessage, Session
-from perdure.domain.models import Usage
-from perdure.domain.oversight import Decision, DecisionKind, Injection, Kept
-from perdure.domain.overview import Overview
-from perdure.domain.portable import ExportFormat, ExportReport, ImportFormat, ImportReport
-from perdure.domain.prompts import Prompt
-from perdure.domain.recall import Recall
+from perdure.domain.context.context import Context, Prompt
+from perdure.domain.context.recall import ENTRY_KINDS, EntryKind, Recall, RecallQuery
+from perdure.domain.conversation.messages import Message, NewMessage
+from perdure.domain.knowledge.proposals import NewStatement
+from perdure.domain.knowledge.writers import only_people
+from perdure.domain.oversight import Injection, KeptResult
+from perdure.domain.oversight import Target as GoalTarget
+from perdure.domain.portability import ExportFormat, ExportReport, ImportFormat, ImportReport
 from perdure.domain.scope import Scope
-from perdure.domain.series import Series
-from perdure.domain.tally import Tally
-from perdure.domain.text import brief, check_flag, utf8_size
-from perdure.engine.auditing import read_export
-from perdure.engine.committing import Outcome
-from perdure.handles import oversight, portable
-from perdure.handles.conversation import Conversation, ConversationServices, Turn, held_turn, new_message
-from perdure.handles.instructions import InstructionHandle
+from perdure.domain.text.rules import check_flag, check_texts, utf8_size
+from perdure.domain.times.spans import check_span, span_between
+from perdure.engine.knowledge.outcomes import Outcome
+from perdure.handles import arguments as arg
+from perdure.handles import oversight
+from perdure.handles.admin import AdminHandle, JournalHandle
+from perdure.handles.conversation import Conversation, Turn, held_turn
 from perdure.handles.knowledge import (
     EntityHandle,
-    KnowledgeServices,
+    InstructionHandle,
     Memories,
-    RememberFields,
-    TaskHandle,
     TodoHandle,
-    check_ref,
-    remember,
 )
-from perdure.handles.lessons import LessonHandle, LessonServices
-from perdure.handles.oversight import AfterFields, BeforeFields, OversightServices, Ran, RunFields
-from perdure.handles.portable import Importation, PortableServices, Source
-from perdure.handles.recall import RecallFields, RecallServices, recall
-from perdure.handles.series import SeriesHandle, SeriesRules, SeriesServices
+from perdure.handles.lessons import LessonHandle
+from perdure.handles.operation import Arg, Handle, fresh, fresh_as, fresh_by, names, operation, space_scope, unlogged
+from perdure.handles.oversight import GoalRun
+from perdure.handles.registry.services import MemoryServices
+from perdure.handles.series import UserSeries
 from perdure.handles.state import State
 from perdure.handles.tools import Tools
-from perdure.handles.transcripts import TranscriptHandle
-from perdure.handles.watching import watched
-from perdure.ports.clock import Clock
+from perdure.ports.files import Source, Target
 from perdure.ports.store import Progress
-from perdure.services.accessing import AccessLog
-from perdure.services.auditing import AuditReport
-from perdure.services.curating import Curation
-from perdure.services.exporting import Target
-from perdure.services.extracting import Learned
-from perdure.services.forgetting import Forgotten
-from perdure.services.history import History
-from perdure.services.ingest import Ingest
-from perdure.services.overviewing import Overviewing
-from perdure.services.prompting import BUDGET_TOKENS
-from perdure.services.series import check_name
-from perdure.services.spans import CREATE, DELETE, SEARCH, traced
-from perdure.services.state import StateService
-from perdure.services.transcripts import Transcripts
-from perdure.services.turns import LEASE_S, WAIT_S
+from perdure.services.access.log import AccessLog
+from perdure.services.access.tracing import CREATE, DELETE, SEARCH
+from perdure.services.context.prompt import BUDGET_TOKENS
+from perdure.services.context.recall import NEIGHBOURS_MAX
+from perdure.services.conversation.turns import LEASE_S, WAIT_S
+from perdure.services.forget.forget import ForgetReport
+from perdure.services.oversight.after import AfterRequest
+from perdure.services.oversight.before import BUDGET_TOKENS as GOAL_TOKENS
+from perdure.services.oversight.before import BeforeRequest
 
 if TYPE_CHECKING:
-    from typing import Unpack
+    pass
+
+LOG = logging.getLogger("perdure.oversight")
+MISSES_TOLD = 5
+"""An explanation of recall names so many of those that were left out."""
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryServices:
-    """What a handle calls."""
-
-    clock: Clock
-    ingest: Ingest
-    history: History
-    conversation: ConversationServices
-    state: StateService
-    series: SeriesServices
-    transcripts: Transcripts | None
-    knowledge: KnowledgeServices
-    recall: RecallServices
-    oversight: OversightServices
-    lessons: LessonServices
-    overviewing: Overviewing
-    portable: PortableServices
-    log: AccessLog
+def _forgotten_at(scope: Scope, given: Mapping[str, Any]) -> Scope:
+    """Nothing is left of a user who is forgotten, so what did that is in the log of the space, and does not say of whom."""
+    return space_scope(scope.owner.space, scope.address) if given.get("user") else scope
 
 
-class Memory:
+def _before(do: oversight.OversightServices, scope: Scope, asked: BeforeRequest) -> Injection:
+    """What a goal is given; the log is told how far each series covers the time that the goal names."""
+    given = do.overseer.before(scope, asked)
+    for name, about in given.values.items():
+        if isinstance(about, dict) and "coverage" in about:
+            needs = ", needs API for gaps" if about.get("gaps") else ""
+            LOG.info("Coverage of %s: %s, %s entries%s", name, about["coverage"], about["count"], needs)
+    return given
+
+
+def _of_run(_memory: Memory, _given: Mapping[str, Any], ran: GoalRun) -> Iterable[object]:
+    return (ran.injection, *ran.kept)
+
+
+class Memory(Handle):
     """What one user and one agent have between them on one channel. Cheap to make, safe to share between threads."""
 
-    __slots__ = ("_do", "scope")
+    __slots__ = ("_do",)
 
-    def __init__(self, scope: Scope, services: MemoryServices) -> None:
-        self.scope = scope
+    def __init__(self, scope: Scope, services: MemoryServices, log: AccessLog | None = None) -> None:
+        super().__init__(scope, log)
         self._do = services
 
     @property
-    def state(self) -> State:
-        """Key-value state of this user, shared by their agents and channels."""
-        return State(self.scope.owner, self._do.state)
-
-    def series(self, name: str, **rules: Unpack[SeriesRules]) -> SeriesHandle:
-        """A time series of this user, shared by their agents and channels. Rules are fixed at its first use."""
-        check_name(name)
-        return SeriesHandle(self.scope.owner, name, rules, self._do.series)
-
-    def list_series(self, limit: int = 100) -> Sequence[Series]:
-        """The series there are, by name."""
-        return self._do.series.series.list_series(self.scope.owner, limit=limit)
-
-    @property
-    def tools(self) -> Tools:
-        """State and series as tools for an agent."""
-        return Tools(self.state, self.series)
-
-    @property
     def conversation(self) -> Conversation:
-        """The sessions of this address, their working sets and the layers over them."""
-        return Conversation(self.scope, self._do.conversation)
-
-    @property
-    def transcripts(self) -> TranscriptHandle:
-        """The Markdown files of this user's sessions; `Unsupported` unless the setting `files_dir` says where they are."""
-        if self._do.transcripts is None:
-            raise Unsupported("no transcripts are kept; set `files_dir` to the folder they should be in")
-        return TranscriptHandle(self.scope, self._do.transcripts)
-
-    def overview(self, *, days: int = 30) -> Overview:
-        """How much is held of what, and how much came and changed on each of the last days."""
-        return self._do.overviewing.overview(self.scope, days=days)
-
-    # -- what is known
-
-    @traced(CREATE)
-    def remember(self, content: str, type: MemoryType = "PROFILE", **fields: Unpack[RememberFields]) -> Outcome:
-        """Keep a statement about the user's world: `remember("Lives in Austin", attribute="lives_in", value="Austin")`.
-
-        Saying the same again counts a mention. A new value of a single-valued attribute closes the old one, which stays
-        in the history. Optional: `entities` (`"person:John Doe"`, the primary one first), `fact_type`, `subject` (default: the
-        user), `attribute` and `value`, `importance`, `confidence`, `valid_from`, `ended`, `corrects`, `pinned`,
-        `visible_to` (one agent), `source`.
-        """
-        return remember(self.scope, self._do.knowledge, content, type, fields)
-
-    @traced(CREATE)
-    def seed(self, text: str) -> Sequence[Outcome]:
-        """Learn from a text about the user that somebody wrote for this purpose, such as a profile."""
-        return self._do.knowledge.extracting.seed(self.scope, text)
+        """The sessions of this address: their working sets, the layers over them, and their transcripts."""
+        return Conversation(self.scope, self._do.conversation, self._log)
 
     @property
     def memories(self) -> Memories:
-        """What is known: listing, looking back, pinning, archiving."""
-        return Memories(self.scope, self._do.knowledge.knowledge)
+        """What is known: listing, looking back, correcting, pinning, archiving, learning."""
+        return fresh_as(self, Memories(self.scope, self._do.knowledge, self._do.conversation.sessions, self._log))
 
     @property
     def entities(self) -> EntityHandle:
         """The people, places, organisations and projects that memories are about."""
-        return EntityHandle(self.scope, self._do.knowledge.entities)
+        return fresh_as(self, EntityHandle(self.scope, self._do.knowledge.entities, self._log))
 
     @property
     def todos(self) -> TodoHandle:
-        """What the user means to do, as told to this agent."""
-        return TodoHandle(self.scope, self._do.knowledge.todos)
+        """What the user means to do, as told to this agent; and the agent's own tasks."""
+        return fresh_as(self, TodoHandle(self.scope, self._do.knowledge.todos, self._log))
 
     @property
     def instructions(self) -> InstructionHandle:
         """What the user has told this agent to do from now on."""
-        return InstructionHandle(self.scope, self._do.knowledge.instructions)
+        return InstructionHandle(self.scope, self._do.knowledge.instructions, self._log)
 
     @property
     def lessons(self) -> LessonHandle:
         """How to behave, as learned before: by everybody's agents, by this one, from this user, or on this channel."""
-        return LessonHandle(self.scope, self._do.lessons.lessons)
+        return LessonHandle(self.scope, self._do.lessons.lessons, self._log)
 
     @property
-    def tasks(self) -> TaskHandle:
-        """What this agent itself is doing."""
-        return TaskHandle(self.scope, self._do.knowledge.todos)
+    def state(self) -> State:
+        """Key-value state of this user, shared by their agents and channels."""
+        return State(self.scope, self._do.state, self._log)
 
-    def extract(self, session: str | None = None, *, dry_run: bool = False) -> Learned:
-        """Look through what is new in a session (default: the one that goes on) for something to learn, now.
+    @property
+    def series(self) -> UserSeries:
+        """Time series of this user, shared by their agents and channels: `ana.series("runs")` opens one."""
+        return UserSeries(self.scope, self._do.series, self._log)
 
-        A job does so anyway. With `dry_run` nothing is kept.
+    @property
+    def journal(self) -> JournalHandle:
+        """What was changed, decided and looked at, and by whom."""
+        return JournalHandle(self.scope, self._do.admin, self._do.log, self._log)
+
+    @property
+    def tools(self) -> Tools:
+        """What an agent may be given as tools, those of the host among them; what it stores by them is the agent's word."""
+        return Tools(self.as_agent(), self._do.oversight.keeper, self._do.tools, self._log)
+
+    @unlogged("it opens a handle")
+    def as_agent(self) -> Memory:
+        """The same for a model: what it stores is the agent's word, which stands beside a person's and never against it."""
+        return bound(self.scope, self._do.by_agent())
+
+    @property
+    def admin(self) -> AdminHandle:
+        """Upkeep of this user's data: counts, jobs, the search index, what models cost."""
+        return fresh_as(self, AdminHandle(self.scope, self._do.admin, self._log))
+
+    # -- what is known
+
+    @operation("change", span=CREATE)
+    def remember(
+        self,
+        content: arg.Said,
+        type: arg.About = "PROFILE",
+        *,
+        entities: arg.Entities = (),
+        fact_type: arg.FactTypeArg = "fact",
+        subject: arg.Subject = None,
+        attribute: arg.Attribute = None,
+        value: arg.Value = None,
+        importance: arg.Importance = 1,
+        confidence: arg.Confidence = 1.0,
+        valid_from: arg.ValidFrom = None,
+        ended: arg.Ended = False,
+        corrects: arg.Corrects = False,
+        pinned: arg.Pinned = False,
+        visible_to: arg.VisibleTo = None,
+        source: arg.SourceName = "user",
+    ) -> Outcome:
+        """Keep a statement about the user's world: `remember("Lives in Austin", attribute="lives_in", value="Austin")`.
+
+        Saying the same again counts a mention. A new value of a single-valued attribute closes the old one, which stays
+        in the history. Entities are texts such as `"person:John Doe"`.
         """
-        check_flag(dry_run, "dry_run")
-        held = self._do.conversation.sessions.find(self.scope, session)
-        return self._do.knowledge.extracting.extract(self.scope, session=held, dry_run=dry_run)
+        said = NewStatement(
+            content,
+            type,
+            entities=entities,
+            fact_type=fact_type,
+            subject=subject,
+            attribute=attribute,
+            value=value,
+            importance=importance,
+            confidence=confidence,
+            valid_from=valid_from,
+            ended=ended,
+            corrects=corrects,
+            pinned=pinned,
+            visible_to=visible_to,
+            source=source,
+        )
+        return self._do.knowledge.knowledge.remember_many(self.scope, [said])[0]
 
-    def curate(self, *, dry_run: bool = False) -> Curation:
-        """Fold scattered memories of one entity and flag what clashes, now; a job does so once a day."""
-        check_flag(dry_run, "dry_run")
-        return self._do.knowledge.curating.curate(self.scope.owner, self.scope.address, dry_run=dry_run)
+    @operation("change", span=CREATE)
+    def remember_many(self, statements: arg.Statements) -> Sequence[Outcome]:
+        """Keep several statements in one transaction: all of them, in order, or none. Each can be undone by itself."""
+        return self._do.knowledge.knowledge.remember_many(self.scope, statements)
 
-    def undo(self, operation: int, *, cascade: bool = False) -> int:
-        """Take back the action that an operation of the journal belongs to; the number of what did so.
+    @operation("change", about=names("operation", "operation"))
+    def undo(
+        self,
+        operation: arg.OperationNumber,
+        *,
+        cascade: Annotated[bool, Arg("Also undo what builds on it.")] = False,
+    ) -> int:
+        """Undo an action of the journal. It is the one that the operation belongs to. The number is that of what did so.
 
         `Conflict` if later actions build on it, unless `cascade`, which takes those back, too.
         """
         check_flag(cascade, "cascade")
-        return self._do.knowledge.undoing.undo(self.scope.owner, operation, cascade=cascade)
+        return self._do.knowledge.undo.undo(self.scope, operation, cascade=cascade)
 
-    def diff(self, start: datetime, end: datetime) -> Sequence[Operation]:
-        """What changed between two moments, one operation per row: as it was before, and as it was after."""
-        return self._do.knowledge.knowledge.diff(self.scope, start, end)
-
-    @traced(DELETE)
+    @operation("erase", logged_at=_forgotten_at, span=DELETE)
     def forget(
         self,
         *,
-        entity: str | None = None,
-        memory: str | None = None,
-        messages: tuple[str, str] | None = None,
-        user: bool = False,
-    ) -> Forgotten:
+        entity: Annotated[str | None, arg.a_reference("An entity, wherever it is named.")] = None,
+        memory: Annotated[str | None, arg.an_id("A memory's key.")] = None,
+        messages: Annotated[tuple[str, str] | None, Arg("The first and the last id of a run of messages.")] = None,
+        user: Annotated[bool, Arg("Everything of this user.")] = False,
+    ) -> ForgetReport:
         """Remove data for good, with all that was derived from it, and overwrite what it occupied.
 
         Name one thing: an entity, a memory, the first and last of a run of messages, or `user=True` for everything.
         """
-        if not isinstance(user, bool):
-            raise InvalidInput(f"`user` = {brief(user)} must be True or False; `forget` is about the user of this handle")
-        if messages is not None and (not isinstance(messages, tuple | list) or len(messages) != 2):
-            raise InvalidInput(f"`messages` = {brief(messages, 60)} must be two message ids: the first and the last")
-        do = self._do.knowledge.forgetting
-        given = {"entity": entity, "memory": memory, "messages": messages, "user": user or None}
-        chosen = [name for name, value in given.items() if value is not None]
-        if len(chosen) != 1:
-            raise InvalidInput(f"`forget` was given {', '.join(chosen) or 'nothing'}; name exactly one thing")
-        if entity is not None:
-            return do.forget_entity(self.scope, check_ref(entity))
-        if memory is not None:
-            utf8_size(memory, "`memory`")
-            return do.forget_memory(self.scope, memory)
-        if messages is not None:
-            return do.forget_messages(self.scope, *messages)
-        return do.forget_user(self.scope.owner)
+        forgetter = self._do.knowledge.forgetter
+        return forgetter.forget(self.scope, entity=entity, memory=memory, messages=messages, user=user)
 
-    def audit(self, export: str | None = None) -> AuditReport:
-        """What is wrong with what is remembered: doubles, junk, stale, clashing, orphaned, too much.
-
-        With `export`, the text of another engine's export (mem0, or the memory server of MCP) is looked through instead.
-        """
-        auditing = self._do.knowledge.auditing
-        return auditing.audit(self.scope.owner) if export is None else auditing.report(read_export(export))
-
+    @operation("read", first=True)
     def export(
-        self, to: Target, format: ExportFormat = "jsonl", *, replace: bool = False, progress: Progress | None = None
+        self,
+        to: Target,
+        format: Annotated[ExportFormat, Arg("What to write.")] = "jsonl",
+        *,
+        replace: arg.Replace = False,
+        progress: Progress | None = None,
     ) -> ExportReport:
         """Write all of this user's data, as of one moment, whichever agents and channels it came by.
 
@@ -257,15 +243,16 @@ class Memory:
         `import_` brings back exactly that. `vault`: a folder of Markdown notes, in which only what has changed is written;
         notes that people edited stay as they are unless `replace`.
         """
-        return portable.export(self.scope, self._do.portable, to, format, replace=replace, progress=progress)
+        return self._do.portability().export(self.scope, to, format, replace=replace, progress=progress)
 
+    @operation("change", first=True)
     def import_(
         self,
         source: Source,
-        format: ImportFormat = "auto",
+        format: Annotated[ImportFormat, Arg("What it is.")] = "auto",
         *,
-        replace: bool = False,
-        dry_run: bool = False,
+        replace: Annotated[bool, Arg("In place of all that is held of the user.")] = False,
+        dry_run: arg.DryRun = False,
         progress: Progress | None = None,
     ) -> ImportReport:
         """Take over data as this user's: a lossless export (`jsonl`), or what a `vault`, `mem0` or an `mcp` server remembers.
@@ -273,156 +260,220 @@ class Memory:
         An export replaces nothing unless `replace`: a user that holds data is a `Conflict`. It is taken over as a whole or not
         at all. The others are proposals that are added to what is known; doing it again changes nothing.
         """
-        how = Importation(format, replace, dry_run, progress)
-        return portable.import_(self.scope, self._do.portable, source, how)
+        only_people(self._do.writer, "import data", "the user does, with `perdure admin import`")
+        return self._do.portability().import_(self.scope, source, format, replace=replace, dry_run=dry_run, progress=progress)
 
     # -- finding again
 
-    @traced(SEARCH)
-    def recall(self, query: str, **fields: Unpack[RecallFields]) -> Recall:
+    @operation("read", span=SEARCH)
+    @fresh(indexed=True)
+    def recall(
+        self,
+        query: arg.Question,
+        *,
+        kinds: Annotated[Sequence[EntryKind] | None, Arg("Of these kinds only.", min_length=1, max_length=8)] = None,
+        since: Annotated[datetime | None, Arg("Said at, or about, this time or later.")] = None,
+        until: Annotated[datetime | None, Arg("Said at, or about, a time before this.")] = None,
+        entities: Annotated[Sequence[arg.Id], Arg("About one of these entities only: `person:John Doe`.", max_length=100)] = (),
+        sessions: Annotated[Sequence[arg.Id], Arg("From these sessions only.", max_length=100)] = (),
+        as_of: arg.AsOf = None,
+        known_at: arg.KnownAt = None,
+        limit: Annotated[int, Arg("Hits at most.", ge=1, le=100)] = 10,
+        budget_tokens: Annotated[int | None, Arg("Tokens of all hits at most.", ge=1, le=arg.TOKENS_MAX)] = None,
+        neighbours: Annotated[int, Arg("Messages on either side of a found one.", ge=0, le=NEIGHBOURS_MAX)] = 0,
+        explain: Annotated[bool, Arg("Say in words why each hit stands where it does.")] = False,
+    ) -> Recall:
         """What is remembered that answers `query`, best first, each hit with its source and the trace of its score.
 
-        Only what is current, and what this agent may see. Optional: `kinds` (some of message, memory, instruction, todo,
-        digest, lesson, state, series), `time_range` (two moments), `entities` (`"person:John Doe"`), `sessions` (ids),
-        `as_of` (what was so then), `known_at` (as far as was known then), `limit` (default 10), `budget_tokens`,
-        `neighbours` (messages on either side). What the answer does not cover stands in `uncovered`.
+        Only what is current, and what this agent may see. What the answer does not cover stands in `uncovered`.
         """
-        return recall(self.scope, self._do.recall, query, fields)
-
-    def reindex(self, progress: Progress | None = None) -> int:
-        """Make the search index of this user anew, while the old one answers; how many entries it has."""
-        return self._do.recall.indexing.reindex(self.scope.owner, progress)
+        check_flag(explain, "explain")
+        asked = RecallQuery(
+            query,
+            kinds=ENTRY_KINDS if kinds is None else check_texts(kinds, "kinds"),  # type: ignore[arg-type]  # checked by the service
+            time_range=span_between(since, until),
+            entities=check_texts(entities, "entities"),
+            sessions=check_texts(sessions, "sessions"),
+            as_of=as_of,
+            known_at=known_at,
+            limit=limit,
+            budget_tokens=budget_tokens,
+            neighbours=neighbours,
+            misses=MISSES_TOLD if explain else 0,
+        )
+        found = self._do.recall.recall(self.scope, asked)
+        return changed(found, explanation=found.explain()) if explain else found
 
     # -- the overseer
 
-    @traced(SEARCH)
-    def before(self, goal: str, **fields: Unpack[BeforeFields]) -> Injection:
+    @operation("read", permission="write", span=SEARCH)
+    @fresh(indexed=True)
+    def before(
+        self,
+        goal: Annotated[str, Arg("What the agent will work on.", min_length=1, max_length=20_000, pattern=arg.WORDS)],
+        *,
+        budget_tokens: arg.Budget = GOAL_TOKENS,
+        target: Annotated[GoalTarget, Arg("Where the text goes.")] = "first_step",
+        deadline_s: Annotated[float, Arg("Seconds; then the goal runs with what is ready.", gt=0, le=60)] = 2.0,
+    ) -> Injection:
         """What to give to an agent before it works on `goal`: saved state, series, memories, lessons that matter; or nothing.
 
-        Optional: `budget_tokens` (default 2,000), `target` (`first_step`; `system`; `goal` for the goal with what is relevant
-        behind it), `deadline_s` (default 2: then the goal runs with what is ready). Why each thing was taken or left is in
-        `choices`; the decision is recorded, see `decisions()`.
+        With the target `goal`, the text is the goal with what is relevant behind it. Why each thing was taken or left is
+        in `choices`; the decision is recorded, see `journal.decisions()`.
         """
-        return oversight.before(self.scope, self._do.oversight, goal, fields)
+        return _before(self._do.oversight, self.scope, BeforeRequest(goal, budget_tokens, target, deadline_s))
 
-    def after(self, tool: str, result: object, goal: str = "", **fields: Unpack[AfterFields]) -> Kept:
+    @operation("change")
+    def after(
+        self,
+        tool: arg.ToolName,
+        result: Annotated[object, Arg("What the tool returned.")],
+        goal: arg.Goal = "",
+        *,
+        mode: arg.Mode = None,
+        allow: arg.Allowed = None,
+        deny: arg.Denied = (),
+        window: arg.AnsweredWindow = None,
+        deadline_s: arg.Deadline = 5.0,
+    ) -> KeptResult:
         """What becomes of a tool's result: nothing (mode `manual`), a suggestion (`suggest`), or it is saved (`auto`).
 
-        Optional: `mode` (default: the setting `save_results`), `allow` and `deny` (lists of tools), `window` (two moments that
-        were asked of the tool and are answered completely: they count as covered), `deadline_s`. Secrets are refused.
+        A `window` counts as covered. Secrets are refused.
         """
-        return oversight.after(self.scope, self._do.oversight, tool, result, goal, fields)
+        given = AfterRequest(
+            tool,
+            result,
+            goal,
+            mode=mode,
+            allow=allow,
+            deny=deny,
+            window=None if window is None else check_span(window, "window"),
+            deadline_s=deadline_s,
+        )
+        return self._do.oversight.after(self.scope, given)
 
-    def accept(self, suggested: Kept, result: object) -> Kept:
-        """Save what `after` suggested; `result` is the one it was made of."""
-        return self._do.oversight.keeper.accept(self.scope, suggested, result)
-
+    @operation("change", about=_of_run, first=True)
+    @fresh(indexed=True)
     def run(
         self,
         goal: str,
         agent: Callable[..., Any],
         tools: Mapping[str, Callable[..., Any]] | None = None,
-        **fields: Unpack[RunFields],
-    ) -> Ran:
+        *,
+        budget_tokens: arg.Budget = GOAL_TOKENS,
+        deadline_s: arg.Deadline = 2.0,
+        mode: arg.Mode = None,
+        allow: arg.Allowed = None,
+        deny: arg.Denied = (),
+    ) -> GoalRun:
         """Have an agent work on a goal: `agent(text, tools)` is called with the goal and what is relevant, and with the tools.
 
-        Each result of a tool is looked at on its way to the agent, as `after` does. Optional: `budget_tokens`, `deadline_s`,
-        `mode`, `allow`, `deny`.
+        Each result of a tool is looked at on its way to the agent, as `after` does.
         """
-        return oversight.run(self.scope, self._do.oversight, goal, agent, {} if tools is None else tools, fields)
-
-    def decisions(
-        self, kind: DecisionKind | None = None, *, limit: int = oversight.DECISIONS_SHOWN, before: str | None = None
-    ) -> Sequence[Decision]:
-        """What the overseer decided here, newest first: for which goal or tool, what it chose and why."""
-        return oversight.decisions(self.scope, self._do.oversight, kind=kind, limit=limit, before=before)
-
-    def usage(self) -> Sequence[Usage]:
-        """What models were asked on behalf of this user, by purpose and outcome: how often, for how many tokens, how long."""
-        return self._do.oversight.store.read(self.scope.owner, lambda view: list(view.oversight.list_usage()))
+        do, asked = self._do.oversight, BeforeRequest(goal, budget_tokens, "goal", deadline_s)
+        before, hands = partial(_before, do, self.scope, asked), {} if tools is None else tools
+        return oversight.run(do, self.scope, before, agent, hands, mode=mode, allow=allow, deny=deny)
 
     # -- the conversation
 
-    @traced(SEARCH)
-    def context(self, goal: str | None = None, *, budget_tokens: int | None = None) -> Context:
+    @operation("read", permission="write", span=SEARCH)
+    @fresh(indexed=True)
+    def context(
+        self,
+        goal: arg.ContextGoal = None,
+        *,
+        budget_tokens: arg.ContextBudget = None,
+    ) -> Context:
         """What the agent should be given now: what is remembered of this user, then the conversation as it stands.
 
-        With a `goal` (a question, or what is to be done), what fits it is looked up, too. Ends a session that was silent
-        for too long and folds what is due before it answers. Never over the budget (default: the setting
-        `history_tokens_max`); what did not fit is named in `dropped`.
+        With a `goal` (a question, or what is to be done), what fits it is looked up, too, and it is asked at the end. Ends
+        a session that was silent for too long and folds what is due before it answers. Never over the budget (default: the
+        setting `history_tokens_max`); what did not fit is named in `dropped`.
         """
         if goal is not None:
             utf8_size(goal, "`goal`")
         return self._do.conversation.assembly.context(self.scope, goal=goal, budget_tokens=budget_tokens)
 
-    def prompt(self, request: str = "", *, budget_tokens: int = BUDGET_TOKENS) -> Prompt:
+    @operation("read", permission="write")
+    def prompt(
+        self,
+        request: arg.Request = "",
+        *,
+        budget_tokens: arg.Budget = BUDGET_TOKENS,
+        lessons: Annotated[bool, Arg("With the lessons; a context has them, too.")] = True,
+    ) -> Prompt:
         """What the agent should be told of itself: soul, mood, memory (the lessons that hold here) and skill, then the time.
 
         The agent is that of this handle; if it names none, the one that the channel is mapped to (`engine.agents`). Files are
-        read anew each time. Never over the budget: then those lessons are shown that fit `request` best.
+        read anew each time. Never over the budget: then those lessons are shown that fit `request` best. Beside a context, hand
+        it to `as_messages(prompt=…)`, or leave the lessons out here: then none is told twice.
         """
-        return self._do.lessons.prompting.prompt(self.scope, request, budget_tokens=budget_tokens)
+        check_flag(lessons, "lessons")
+        return self._do.lessons.prompts.prompt(self.scope, request, budget_tokens=budget_tokens, lessons=lessons)
 
+    @unlogged("what is said in the turn is logged")
     def turn(self, *, wait_s: float = WAIT_S, lease_s: float = LEASE_S) -> AbstractContextManager[Turn]:
-        """Hold the floor of this channel: `with ana.turn() as turn: turn.append(…)`. One turn at a time.
+        """Hold the turn lock of this channel: `with ana.turn() as turn: turn.append(…)`. One turn at a time.
 
         The lease is prolonged while the block runs; a process that dies loses it after `lease_s`. `Unavailable` if
         another turn holds the channel for longer than `wait_s`.
         """
-        return held_turn(self.scope, self._do.conversation, wait_s=wait_s, lease_s=lease_s)
+        return held_turn(self.scope, self._do.conversation, self._log, wait_s=wait_s, lease_s=lease_s)
 
-    @traced(CREATE)
-    def append(self, role: str, content: str, **fields: Unpack[MessageFields]) -> Message:
+    @operation("change", span=CREATE)
+    def append(
+        self,
+        role: arg.MessageRole,
+        content: arg.Content,
+        *,
+        id: arg.OwnId = None,
+        at: arg.SaidAt = None,
+        session: arg.IntoSession = None,
+        tokens: arg.Tokens = None,
+        metadata: arg.Metadata = None,
+        tool_calls: arg.ToolCalls = (),
+        tool_call_id: arg.ToolCallRef = None,
+        failed: arg.Failed = False,
+    ) -> Message:
         """Log one message, durably, and queue the work it causes.
 
-        `role` is `user`, `assistant`, `tool` or `system`. Optional: `id` (repeating it is a no-op that answers with
-        `repeated=True`; the same id with another body is a `Conflict`), `at` (aware; default now), `session` (default:
-        the open one, or a new one after a long silence), `tokens` (default: estimated), `metadata` (a JSON object),
-        `tool_calls` (of an assistant message), `tool_call_id` and `failed` (of a tool message).
+        Repeating an `id` is a no-op that answers with `repeated=True`; the same id with another body is a `Conflict`.
+        `tool_calls` are of an assistant message, `tool_call_id` and `failed` of a tool message.
         """
-        return self._do.ingest.append(self.scope, [new_message(role, content, fields)])[0]
+        said = NewMessage(
+            role,
+            content,
+            id=id,
+            at=at,
+            session=session,
+            tokens=tokens,
+            metadata=metadata,
+            tool_calls=tool_calls,
+            tool_call_id=tool_call_id,
+            failed=failed,
+        )
+        return self._do.conversation.ingest.append(self.scope, [said])[0]
 
-    @traced(CREATE)
-    def append_many(self, messages: Iterable[NewMessage]) -> list[Message]:
-        """Log several messages in one transaction: all of them, in order, or none."""
-        return self._do.ingest.append(self.scope, messages)
+    @operation("change", span=CREATE)
+    def append_many(self, messages: arg.Messages) -> list[Message]:
+        """Log several messages in one transaction: all of them, in order, or none.
 
+        They may be `NewMessage` values, dicts, or the objects of a client: with content parts, tool calls and results.
+        Pictures and files are kept as references with type and size.
+        """
+        return self._do.conversation.ingest.append(self.scope, messages)
+
+    @operation("read")
     def messages(
-        self, limit: int = 20, *, session: str | None = None, before: str | None = None, after: str | None = None
+        self,
+        limit: arg.Limit = 20,
+        *,
+        session: Annotated[str | None, arg.an_id("Of this session only.")] = None,
+        before: Annotated[str | None, arg.an_id("Before this message only: its id.")] = None,
+        after: Annotated[str | None, arg.an_id("After this message only: its id.")] = None,
     ) -> Sequence[Message]:
-        """The latest messages, oldest first; of one session, or on either side of the message with a given id."""
-        return self._do.history.messages(self.scope, limit=limit, session=session, before=before, after=after)
-
-    def message(self, id: str) -> Message:
-        """One message by its id; `NotFound` if this address has none."""
-        return self._do.history.message(self.scope, id)
-
-    def sessions(self, limit: int = 20) -> Sequence[Session]:
-        """The sessions of this address, newest first."""
-        return self._do.history.sessions(self.scope, limit=limit)
-
-    def tally(self, session: str | None = None) -> Tally:
-        """Counts of a session (default: the newest). Derived by a job, so they may lag behind the log."""
-        return self._do.history.tally(self.scope, session)
-
-    def journal(self, limit: int = 50, *, before: int | None = None) -> Sequence[Operation]:
-        """What was changed in this user's derived data, by whom and why, newest first."""
-        return self._do.history.journal(self.scope, limit=limit, before=before)
-
-    def accesses(self, limit: int = 50, *, before: str | None = None) -> Sequence[Access]:
-        """Who read or changed what of this user's data, newest first: what was logged while the setting `access_log` was on.
-
-        `before` goes on behind an entry of the list before: its id.
-        """
-        return self._do.log.list_(self.scope.owner, limit=limit, before=before)
-
-    def jobs(self, state: JobState | None = None, *, limit: int = 100) -> Sequence[Job]:
-        """This user's jobs, in one state or in all."""
-        return self._do.history.jobs(self.scope, state, limit=limit)
-
-    def retry_jobs(self) -> int:
-        """Give this user's dead jobs fresh tries; how many there were."""
-        return self._do.history.retry_jobs(self.scope, self._do.clock.now())
+        """List the latest messages, oldest first. Of one session, or on either side of the message with a given id."""
+        return self._do.conversation.history.messages(self.scope, limit=limit, session=session, before=before, after=after)
 
     def __repr__(self) -> str:
         owner, address = self.scope.owner, self.scope.address
@@ -431,11 +482,14 @@ class Memory:
 
 def bound(scope: Scope, services: MemoryServices) -> Memory:
     """The handle of a scope; if there is an access log, every call of it is in there."""
-    return watched(Memory(scope, services), services.log, scope)
+    return fresh_by(services.catch_up, Memory(scope, services, services.active_log))
+
+
+def only_reading(memory: Memory) -> Memory:
+    """The same for a caller who may change nothing: no call of theirs learns."""
+    return bound(memory.scope, memory._do.only_reading())
 
 
 def confined(memory: Memory) -> Memory:
     """The same for a caller who may reach this user alone: what all users of the space share can only be read."""
-    do = memory._do
-    lessons = replace(do.lessons, lessons=replace(do.lessons.lessons, confined=True))
-    return bound(memory.scope, replace(do, lessons=lessons))
+    return bound(memory.scope, memory._do.confined())

@@ -4,101 +4,62 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import logging
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, TypedDict
+from typing import Any
 
 from perdure.domain.errors import InvalidInput
-from perdure.domain.oversight import Decision, DecisionKind, Injection, Kept, SaveMode, Target
-from perdure.domain.scope import ID_BYTES_MAX, Scope
-from perdure.domain.spans import Span
-from perdure.domain.text import brief, check_id, utf8_size
-from perdure.domain.times import check_instant, to_us
-from perdure.ports.store import Store
-from perdure.services.keeping import Keeper, Result, check_tool
-from perdure.services.overseeing import BUDGET_TOKENS, Asked, Overseer
+from perdure.domain.oversight import Injection, KeptResult
+from perdure.domain.scope import Scope
+from perdure.domain.text.rules import brief
+from perdure.services.oversight.after import AfterRequest, ResultKeeper, check_tool
+from perdure.services.oversight.before import Overseer
 
-DECISIONS_SHOWN = 50
-
-
-class BeforeFields(TypedDict, total=False):
-    budget_tokens: int
-    target: Target
-    deadline_s: float
-
-
-class AfterFields(TypedDict, total=False):
-    mode: SaveMode
-    allow: Sequence[str]
-    deny: Sequence[str]
-    window: tuple[datetime, datetime]
-    deadline_s: float
-
-
-class RunFields(TypedDict, total=False):
-    budget_tokens: int
-    deadline_s: float
-    mode: SaveMode
-    allow: Sequence[str]
-    deny: Sequence[str]
+_log = logging.getLogger("perdure.oversight")
 
 
 @dataclass(frozen=True, slots=True)
 class OversightServices:
-    store: Store
+    """The overseer before a goal and after a tool."""
+
     overseer: Overseer
-    keeper: Keeper
+    keeper: ResultKeeper
+
+    def after(self, scope: Scope, result: AfterRequest) -> KeptResult:
+        """What becomes of a tool's result; what is saved is told to the log, in the seed's words."""
+        kept = self.keeper.after(scope, result)
+        if kept.saved:
+            _log.info("Auto-saved to memory: %s - %s", kept.key, kept.reason)
+        return kept
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class GoalRun:
     """A goal that an agent worked on: its answer, what it was given, and what was kept of its tools' results."""
 
     answer: Any
     injection: Injection
-    kept: tuple[Kept, ...]
-
-
-def before(scope: Scope, services: OversightServices, goal: str, fields: BeforeFields) -> Injection:
-    """`Memory.before`."""
-    _refuse_unknown("before", fields, BeforeFields)
-    return services.overseer.before(scope, Asked(goal, **fields))
-
-
-def after(scope: Scope, services: OversightServices, tool: str, value: object, goal: str, fields: AfterFields) -> Kept:
-    """`Memory.after`."""
-    _refuse_unknown("after", fields, AfterFields)
-    window = fields.get("window")
-    span = None if window is None else _span(window)
-    allow, deny = fields.get("allow"), fields.get("deny", ())
-    result = Result(tool, value, goal, fields.get("mode"), allow, deny, span, fields.get("deadline_s", 5.0))
-    return services.keeper.after(scope, result)
+    kept: tuple[KeptResult, ...]
 
 
 def run(
+    do: OversightServices,
     scope: Scope,
-    services: OversightServices,
-    goal: str,
+    before: Callable[[], Injection],
     agent: Callable[..., Any],
     tools: Mapping[str, Callable[..., Any]],
-    fields: RunFields,
-) -> Ran:
-    """`Memory.run`."""
-    _refuse_unknown("run", fields, RunFields)
-    if not callable(agent):
-        raise InvalidInput(
-            f"`agent` is a `{type(agent).__name__}`; pass something that can be called with the goal and the tools"
-        )
-    budget, seconds = fields.get("budget_tokens", BUDGET_TOKENS), fields.get("deadline_s", 2.0)
+    **keeping: Any,
+) -> GoalRun:
+    """`Memory.run`: what is given before the goal, and how results of tools are kept."""
+    check_agent(agent)
     check_tools(tools)
-    given = services.overseer.before(scope, Asked(goal, budget, "goal", seconds))
-    kept: list[Kept] = []
-    mode, allow, deny = fields.get("mode"), fields.get("allow"), fields.get("deny", ())
+    given = before()
+    kept: list[KeptResult] = []
 
-    def watched(name: str, tool: Callable[..., Any]) -> Callable[..., Any]:
+    def looked_at(name: str, tool: Callable[..., Any]) -> Callable[..., Any]:
         def look(value: Any) -> Any:
-            kept.append(services.keeper.after(scope, Result(name, value, goal, mode, allow, deny)))
+            kept.append(do.after(scope, AfterRequest(tool=name, value=value, goal=given.goal, **keeping)))
             return value
 
         async def look_later(value: Awaitable[Any]) -> Any:
@@ -111,33 +72,17 @@ def run(
 
         return called
 
-    hands = {name: watched(name, tool) for name, tool in tools.items()}
+    hands = {name: looked_at(name, tool) for name, tool in tools.items()}
     answer = agent(given.text, hands) if takes_tools(agent) else agent(given.text)
     if inspect.isawaitable(answer):
         if inspect.iscoroutine(answer):
             answer.close()
         raise InvalidInput("`agent` is async; run it with `perdure.aio`, where `await ana.run(…)` waits for it")
-    return Ran(answer, given, tuple(kept))
+    return GoalRun(answer, given, tuple(kept))
 
 
-def decisions(
-    scope: Scope, services: OversightServices, *, kind: DecisionKind | None, limit: int, before: str | None
-) -> Sequence[Decision]:
-    """`Memory.decisions`."""
-    rows = services.keeper.state.limits.page(limit)
-    if before is not None:
-        check_id(before, "before", bytes_max=ID_BYTES_MAX)
-    if kind is not None and (utf8_size(kind, "`kind`") == 0 or kind not in ("before", "after")):
-        raise InvalidInput(f"`kind` = {brief(kind)} is unknown; use before or after")
-    return services.store.read(
-        scope.owner,
-        lambda view: list(view.oversight.list_decisions(limit=rows, kind=kind, address=scope.address, before=before)),
-    )
-
-
-def checked_agent(agent: object, fields: Mapping[str, object]) -> None:
-    """`InvalidInput` unless it can be called; `TypeError` for an option that `run` does not have."""
-    _refuse_unknown("run", fields, RunFields)
+def check_agent(agent: object) -> None:
+    """`InvalidInput` unless it can be called."""
     if not callable(agent):
         raise InvalidInput(
             f"`agent` is a `{type(agent).__name__}`; pass something that can be called with the goal and the tools"
@@ -164,18 +109,3 @@ def takes_tools(agent: Callable[..., Any]) -> bool:
     except ValueError:
         return True  # something built in, which does not tell
     return True
-
-
-def _refuse_unknown(call: str, given: Mapping[str, object], known: type) -> None:
-    unknown = [name for name in given if name not in known.__annotations__]
-    if unknown:
-        raise TypeError(f"{call}() got an unexpected keyword argument {unknown[0]!r}")
-
-
-def _span(given: object) -> Span:
-    if not isinstance(given, tuple | list) or len(given) != 2:
-        raise InvalidInput(f"`window` = {brief(given, 80)} must be two moments: from, and up to but not including")
-    start, end = (check_instant(moment, "window") for moment in given)
-    if start >= end:
-        raise InvalidInput(f"`window` ends at {end.isoformat()}, not after its start {start.isoformat()}; swap them")
-    return Span(to_us(start), to_us(end))

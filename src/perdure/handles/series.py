@@ -1,4 +1,4 @@
-"""`ana.series(name)`: one accumulating series of a user, and what is known of its coverage."""
+"""`ana.series`: the accumulating series of a user, and what is known of their coverage."""
 
 from __future__ import annotations
 
@@ -6,54 +6,42 @@ import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import Annotated, Any, Literal
 
 from perdure.domain.errors import InvalidInput
-from perdure.domain.scope import Owner
-from perdure.domain.series import CoveredWindow, Entry, FetchRecord, Infer, MergeResult, PastEntry, Series, SeriesAnswer
-from perdure.domain.spans import Span
-from perdure.domain.text import Json, check_choice
-from perdure.engine.instants import instant_us, zone_named
-from perdure.services.aggregates import Aggregates, Period, as_csv, as_jsonl, flat, frame
-from perdure.services.readthrough import Fetcher, FetchOptions, ReadThrough, Window
-from perdure.services.render import answer_dict
-from perdure.services.series import Cleanup, QueryOptions, SeriesService
-from perdure.services.spans import DELETE, UPSERT, traced
+from perdure.domain.scope import Scope
+from perdure.domain.series import (
+    CoverageRule,
+    CoveredWindow,
+    Entry,
+    FetchRecord,
+    Infer,
+    MergeResult,
+    PastEntry,
+    Series,
+    SeriesAnswer,
+)
+from perdure.domain.text.rules import Json, check_choice
+from perdure.domain.times.instants import instant_us, iso, zone_named
+from perdure.domain.times.spans import Span
+from perdure.handles import arguments as arg
+from perdure.handles.operation import UNSET, Arg, Handle, operation, stated, unlogged
+from perdure.services.access.log import AccessLog
+from perdure.services.access.mentions import Mention
+from perdure.services.access.tracing import DELETE, UPSERT
+from perdure.services.series.aggregates import Aggregates, Period, as_csv, as_jsonl, flat, frame
+from perdure.services.series.fetch import LEASE_S, Fetcher, FetchOptions, ReadThrough, Window
+from perdure.services.series.series import Cleanup, QueryOptions, SeriesService, check_name
 
-if TYPE_CHECKING:
-    from typing import Unpack
-
-
-class SeriesRules(TypedDict, total=False):
-    """The rules of a series, see `domain.series.SeriesSpec`. Fixed at first use; `configure` changes them."""
-
-    id_field: str
-    timestamp_field: str
-    id_template: str | None
-    zone: str
-    settles_after_s: float
-    fresh_for_s: float
-    max_entries: int | None
-    keep_days: float | None
-    description: str
-
-
-class MergeExtras(TypedDict, total=False):
-    """What else may be said of a merge."""
-
-    api_calls: int
-    request: str
-
-
-class Asking(TypedDict, total=False):
-    """Options of `fetch` and `tool`, see `services.readthrough.FetchOptions`."""
-
-    fresh_for_s: float | None
-    join_gaps_s: float
-    longest_s: float | None
-    lease_s: float
-    wait_s: float
-    limit: int | None
+FromStart = Annotated[object, Arg("Start of the range; the first entry, if left out.")]
+UpToEnd = Annotated[object, Arg("End of the range, included; the last entry, if left out.")]
+Field = Annotated[str, arg.an_id("The field.", "athlete")]
+StaleFor = Annotated[float | None, Arg("Seconds until the newest end counts as stale.", ge=0, le=arg.SECONDS_MAX)]
+JoinGaps = Annotated[float, Arg("Fetch gaps closer than this many seconds with one request.", ge=0)]
+Longest = Annotated[float | None, Arg("The longest window that the source answers, in seconds.", ge=0.001)]
+Lease = Annotated[float, Arg("Seconds after which a fetch that died is given up.", ge=0.001)]
+Wait = Annotated[float, Arg("Seconds to wait for a fetch that is under way.", ge=0)]
+Entries = Annotated[int | None, Arg("Entries at most.", ge=1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,83 +53,187 @@ class SeriesServices:
     readthrough: ReadThrough
 
 
-def refuse_unknown(call: str, given: Mapping[str, object], known: Iterable[str]) -> None:
-    """A misspelt option must not pass for one that was left out."""
-    for name in given:
-        if name not in known:
-            raise InvalidInput(f"`{call}` does not take `{name}`; it takes {', '.join(known)}")
+class UserSeries(Handle, namespace="series"):
+    """The series of one user: `ana.series("runs")` opens one."""
+
+    __slots__ = ("_do",)
+
+    def __init__(self, scope: Scope, services: SeriesServices, log: AccessLog | None = None) -> None:
+        super().__init__(scope, log)
+        self._do = services
+
+    @unlogged("it opens a handle, whose calls are logged")
+    def __call__(
+        self,
+        name: str,
+        *,
+        id_field: arg.IdField = UNSET,
+        timestamp_field: arg.TimestampField = UNSET,
+        id_template: arg.IdTemplate = UNSET,
+        zone: arg.Zone = UNSET,
+        settles_after_s: arg.SettlesAfter = UNSET,
+        fresh_for_s: arg.FreshFor = UNSET,
+        max_entries: arg.MaxEntries = UNSET,
+        keep_days: arg.KeepDays = UNSET,
+        description: arg.Description = UNSET,
+    ) -> SeriesHandle:
+        """A time series of this user, shared by their agents and channels. Rules are fixed at its first use."""
+        check_name(name)
+        rules = stated(
+            id_field=id_field,
+            timestamp_field=timestamp_field,
+            id_template=id_template,
+            zone=zone,
+            settles_after_s=settles_after_s,
+            fresh_for_s=fresh_for_s,
+            max_entries=max_entries,
+            keep_days=keep_days,
+            description=description,
+        )
+        return SeriesHandle(self.scope, name, rules, self._do, self._log)
+
+    @operation("read")
+    def list(self, limit: arg.Limit = 100) -> Sequence[Series]:
+        """List series with their books, by name."""
+        return self._do.series.list_series(self.scope.owner, limit=limit)
 
 
-class SeriesHandle:
+class SeriesHandle(Handle, namespace="series"):
     """One series by name. It comes into being with its first merge or fetch."""
 
-    __slots__ = ("_do", "_owner", "_rules", "name")
+    __slots__ = ("_do", "_rules", "name")
 
-    def __init__(self, owner: Owner, name: str, rules: Mapping[str, Any], services: SeriesServices) -> None:
+    def __init__(
+        self, scope: Scope, name: str, rules: Mapping[str, Any], services: SeriesServices, log: AccessLog | None = None
+    ) -> None:
+        super().__init__(scope, log)
         self.name = name
-        self._owner = owner
         self._rules = dict(rules)
         self._do = services
 
     # -- the series itself
 
+    @operation("read")
     def about(self) -> Series:
-        """Its rules and its books; `NotFound` before the first merge."""
-        return self._do.series.get(self._owner, self.name)
+        """Its rules and its counts; `NotFound` before the first merge."""
+        return self._do.series.get(self.scope.owner, self.name)
 
-    def configure(self, **rules: Unpack[SeriesRules]) -> Series:
-        """Make it with these rules, or change them. Entries already held keep their ids and instants."""
-        return self._do.series.configure(self._owner, self.name, rules)
+    @operation("change")
+    def configure(
+        self,
+        *,
+        id_field: arg.IdField = UNSET,
+        timestamp_field: arg.TimestampField = UNSET,
+        id_template: arg.IdTemplate = UNSET,
+        zone: arg.Zone = UNSET,
+        settles_after_s: arg.SettlesAfter = UNSET,
+        fresh_for_s: arg.FreshFor = UNSET,
+        max_entries: arg.MaxEntries = UNSET,
+        keep_days: arg.KeepDays = UNSET,
+        description: arg.Description = UNSET,
+    ) -> Series:
+        """Make a series with these rules, or change them. Entries that are held keep their ids and instants."""
+        rules = stated(
+            id_field=id_field,
+            timestamp_field=timestamp_field,
+            id_template=id_template,
+            zone=zone,
+            settles_after_s=settles_after_s,
+            fresh_for_s=fresh_for_s,
+            max_entries=max_entries,
+            keep_days=keep_days,
+            description=description,
+        )
+        return self._do.series.configure(self.scope.owner, self.name, rules)
 
-    @traced(DELETE)
+    @operation("erase", span=DELETE)
     def remove(self) -> int:
         """Delete it with everything it holds; how many entries that were."""
-        return self._do.series.remove(self._owner, self.name)
+        if self._noted is not None:
+            self._note(*self._itself())
+        return self._do.series.remove(self.scope.owner, self.name)
 
     # -- putting in
 
-    @traced(UPSERT)
+    @operation("change", span=UPSERT)
     def merge(
         self,
-        entries: Iterable[object],
+        entries: Annotated[Iterable[object], Arg("What was fetched.", max_length=100_000)],
         *,
-        window: tuple[object, object] | None = None,
-        complete: bool = True,
-        newest_first: bool = True,
-        infer: Infer = "none",
-        strict: bool = False,
-        **more: Unpack[MergeExtras],
+        window: Annotated[tuple[object, object] | None, Arg("What was asked for, start and end: it counts as covered.")] = None,
+        complete: Annotated[bool, Arg("False: the answer was cut off.")] = True,
+        newest_first: Annotated[bool, Arg("The order in which it came.")] = True,
+        infer: Annotated[Infer, Arg("`batch_span`: without a window, the time between the entries is covered.")] = "none",
+        strict: Annotated[bool, Arg("Store none if one is bad.")] = False,
+        api_calls: Annotated[int, Arg("How many API calls this took, for the statistics.", ge=0, le=10**9)] = 1,
+        request: Annotated[str | None, arg.an_id("An id of yours: repeating the merge changes nothing.")] = None,
     ) -> MergeResult:
         """Merge what was fetched, by id.
 
         `window` is what was asked for, from start up to, not including, end: it is recorded as covered, even when nothing
         came. `complete=False` says that the answer was cut off: then only what it proves is recorded. Without a window
         nothing is, unless `infer="batch_span"`. Bad entries are rejected one by one; with `strict` none is stored then.
-        `more` is `api_calls` (how many this took, for the books; default 1) and `request` (an id of yours: repeating the
-        latest merge with it changes nothing and answers the same; another merge under it is a `Conflict`).
+        Repeating the latest merge with its `request` changes nothing and answers the same; another merge under it is a
+        `Conflict`.
         """
-        refuse_unknown("merge", more, MergeExtras.__annotations__)
         span = None if window is None else self._span(window)
-        fetch = FetchRecord(span, complete, newest_first, infer, more.get("api_calls", 1), request=more.get("request", ""))
-        return self._do.series.merge(self._owner, self.name, entries, fetch=fetch, stated=self._rules, strict=strict)
+        fetch = FetchRecord(span, complete, newest_first, infer, api_calls, request="" if request is None else request)
+        return self._do.series.merge(self.scope.owner, self.name, entries, fetch=fetch, stated=self._rules, strict=strict)
 
-    def fetch(self, start: object, end: object, fetcher: Fetcher, **options: Unpack[Asking]) -> SeriesAnswer:
+    @operation("change", first=True)
+    def fetch(
+        self,
+        start: arg.SeriesStart,
+        end: arg.SeriesEnd,
+        fetcher: Fetcher,
+        *,
+        fresh_for_s: StaleFor = None,
+        join_gaps_s: JoinGaps = 0.0,
+        longest_s: Longest = None,
+        lease_s: Lease = LEASE_S,
+        wait_s: Wait = 120.0,
+        limit: Entries = None,
+    ) -> SeriesAnswer:
         """Answer for the range, calling `fetcher(window)` only for what is not covered.
 
         The fetcher returns entries, or a `Page` with a cursor, and is then called again as `fetcher(window, cursor)`. It
         may be async. Others who want the same gap wait for this fetch. What fails is named in `failures`.
         """
-        refuse_unknown("fetch", options, Asking.__annotations__)
+        options = FetchOptions(
+            fresh_for_s=fresh_for_s,
+            join_gaps_s=join_gaps_s,
+            longest_s=longest_s,
+            lease_s=lease_s,
+            wait_s=wait_s,
+            limit=limit,
+        )
         return self._do.readthrough.fetch(
-            self._owner, self.name, (start, end), fetcher, options=FetchOptions(**options), stated=self._rules
+            self.scope.owner, self.name, (start, end), fetcher, options=options, stated=self._rules
         )
 
-    def tool(self, **options: Unpack[Asking]) -> Callable[[Callable[..., Any]], Callable[..., dict[str, Json]]]:
+    @unlogged("the function that it makes calls `fetch`, which is logged")
+    def tool(
+        self,
+        *,
+        fresh_for_s: StaleFor = None,
+        join_gaps_s: JoinGaps = 0.0,
+        longest_s: Longest = None,
+        lease_s: Lease = LEASE_S,
+        wait_s: Wait = 120.0,
+        limit: Entries = None,
+    ) -> Callable[[Callable[..., Any]], Callable[..., dict[str, Json]]]:
         """Turn a function `f(start, end)` that asks an API into one that asks only for what is not held.
 
         The new function returns the seed's query result: entries, coverage, gaps, reason.
         """
-        refuse_unknown("tool", options, Asking.__annotations__)
+        options: dict[str, Any] = {
+            "fresh_for_s": fresh_for_s,
+            "join_gaps_s": join_gaps_s,
+            "longest_s": longest_s,
+            "lease_s": lease_s,
+            "wait_s": wait_s,
+            "limit": limit,
+        }
         FetchOptions(**options)  # which checks them now, not when the function is called
 
         def wrap(call: Callable[..., Any]) -> Callable[..., dict[str, Json]]:
@@ -156,90 +248,124 @@ class SeriesHandle:
 
         return wrap
 
-    def cleanup(self, keep_days: float = 90) -> Cleanup:
-        """Remove entries older than this, and the claim to know that time."""
-        return self._do.series.cleanup(self._owner, self.name, keep_days, self._rules)
+    @operation("erase")
+    def cleanup(
+        self, keep_days: Annotated[float, Arg("Remove entries older than this many days.", ge=0, le=10**6)] = 90
+    ) -> Cleanup:
+        """Remove old entries, and the claim to know that time."""
+        return self._do.series.cleanup(self.scope.owner, self.name, keep_days, self._rules)
 
     # -- asking
 
+    @operation("read")
     def query(
         self,
-        start: object,
-        end: object,
+        start: arg.SeriesStart,
+        end: arg.SeriesEnd,
         *,
-        limit: int | None = None,
-        page: str | None = None,
-        options: QueryOptions | None = None,
+        limit: Entries = None,
+        page: Annotated[str | None, Arg("`next_page` of the answer before.", min_length=1, max_length=4_000)] = None,
+        coverage: Annotated[CoverageRule, Arg("The rule by which coverage is judged.")] = "ledger",
+        fresh_for_s: StaleFor = None,
+        by_first_seen: Annotated[bool, Arg("By when an entry was first seen, not by its own time.")] = False,
     ) -> SeriesAnswer:
-        """Entries in the range, both ends included, newest first, and what is covered of it."""
-        chosen = options if options is not None else QueryOptions(limit, page)
-        if not isinstance(chosen, QueryOptions):
-            raise InvalidInput(f"`options` is a `{type(chosen).__name__}`; pass `perdure.QueryOptions`")
-        return self._do.series.query(self._owner, self.name, start, end, chosen, stated=self._rules)
+        """Show entries of a range, newest first, and whether that is all. Both ends are included."""
+        options = QueryOptions(limit, page, coverage, fresh_for_s, by_first_seen)
+        return self._do.series.query(self.scope.owner, self.name, start, end, options, stated=self._rules)
 
-    def gaps(self, start: object, end: object) -> tuple[Span, ...]:
-        """What would have to be fetched to cover the range."""
-        return self._do.series.gaps(self._owner, self.name, start, end)
+    @operation("read")
+    def gaps(self, start: arg.SeriesStart, end: arg.SeriesEnd) -> tuple[Span, ...]:
+        """Say what would have to be fetched to cover a range."""
+        return self._do.series.gaps(self.scope.owner, self.name, start, end)
 
-    def windows(self, start: object, end: object) -> Sequence[CoveredWindow]:
-        """What the ledger holds of the range, and when it was fetched."""
-        return self._do.series.windows(self._owner, self.name, self._span((start, end)))
+    @operation("read")
+    def windows(self, start: arg.SeriesStart, end: arg.SeriesEnd) -> Sequence[CoveredWindow]:
+        """List what was fetched of a range, and when."""
+        return self._do.series.windows(self.scope.owner, self.name, self._span((start, end)))
 
-    def history(self, id: str, *, limit: int = 100) -> Sequence[PastEntry]:
-        """Bodies of an entry that lost against a newer one, latest first."""
-        return self._do.series.history(self._owner, self.name, id, limit=limit)
+    @operation("read")
+    def history(
+        self, id: Annotated[str, arg.an_id("The entry's id.", "kudos_1")], *, limit: arg.Limit = 100
+    ) -> Sequence[PastEntry]:
+        """List earlier versions of an entry, the newest first."""
+        return self._do.series.history(self.scope.owner, self.name, id, limit=limit)
 
     # -- aggregates
 
-    def count(self, start: object = None, end: object = None) -> int:
-        """How many entries lie in the range, both ends included."""
-        return self._do.aggregates.count(self._owner, self.name, start, end)
+    @operation("read")
+    def count(self, start: FromStart = None, end: UpToEnd = None) -> int:
+        """Count the entries, of a range if one is given. Both ends are included."""
+        return self._do.aggregates.count(self.scope.owner, self.name, start, end)
 
+    @operation("read")
     def first(self) -> Entry | None:
-        """The oldest entry."""
-        return self._do.aggregates.edge(self._owner, self.name, newest=False)
+        """Give the oldest entry."""
+        return self._do.aggregates.edge(self.scope.owner, self.name, newest=False)
 
+    @operation("read")
     def last(self) -> Entry | None:
-        """The newest entry."""
-        return self._do.aggregates.edge(self._owner, self.name, newest=True)
+        """Give the newest entry."""
+        return self._do.aggregates.edge(self.scope.owner, self.name, newest=True)
 
-    def per(self, period: Period, *, zone: str | None = None, start: object = None, end: object = None) -> dict[datetime, int]:
-        """Entries per hour, day or week in a zone (default: the series' own)."""
-        return self._do.aggregates.per(self._owner, self.name, period, zone=zone, start=start, end=end)
+    @operation("read")
+    def per(
+        self,
+        period: Annotated[Period, Arg("The length of a period.")],
+        *,
+        zone: Annotated[str | None, Arg("The time zone; the series' own, if left out.", min_length=1, max_length=100)] = None,
+        start: FromStart = None,
+        end: UpToEnd = None,
+    ) -> dict[datetime, int]:
+        """Count the entries of each hour, day or week. In a zone; by default the series' own."""
+        return self._do.aggregates.per(self.scope.owner, self.name, period, zone=zone, start=start, end=end)
 
-    def group(self, field: str, *, start: object = None, end: object = None) -> dict[str, int]:
-        """How many entries have each value of a field, most frequent first."""
-        return self._do.aggregates.by_field(self._owner, self.name, field, start=start, end=end)
+    @operation("read")
+    def group(self, field: Field, *, start: FromStart = None, end: UpToEnd = None) -> dict[str, int]:
+        """Count the entries by the value of a field. The most frequent one first."""
+        return self._do.aggregates.by_field(self.scope.owner, self.name, field, start=start, end=end)
 
-    def distinct(self, field: str, *, start: object = None, end: object = None) -> Sequence[str]:
-        """The values a field has."""
+    @operation("read")
+    def distinct(self, field: Field, *, start: FromStart = None, end: UpToEnd = None) -> Sequence[str]:
+        """List the values that a field has."""
         return sorted(self.group(field, start=start, end=end))
 
     # -- taking out
 
-    def entries(self, start: object = None, end: object = None) -> Iterator[Entry]:
+    @operation("read")
+    def entries(self, start: FromStart = None, end: UpToEnd = None) -> Iterator[Entry]:
         """All entries in the range, oldest first, read as they are needed."""
-        return self._do.aggregates.entries(self._owner, self.name, start, end)
+        return self._do.aggregates.entries(self.scope.owner, self.name, start, end)
 
-    def export(self, format: str = "jsonl", *, start: object = None, end: object = None) -> Iterator[str]:
+    @operation("read")
+    def export(
+        self,
+        format: Annotated[Literal["jsonl", "csv"], Arg("The form of the lines.")] = "jsonl",
+        *,
+        start: FromStart = None,
+        end: UpToEnd = None,
+    ) -> Iterator[str]:
         """Lines of `jsonl` or `csv`."""
         writers = {"jsonl": as_jsonl, "csv": as_csv}
         check_choice(format, "format", writers)
         return writers[format](lambda: self.entries(start, end))
 
-    def rows(self, start: object = None, end: object = None) -> list[dict[str, Json]]:
+    @operation("read")
+    def rows(self, start: FromStart = None, end: UpToEnd = None) -> list[dict[str, Json]]:
         """All entries in the range as objects, with `_id`, `_at`, `_first_seen` and `_last_seen` beside their own fields."""
         return [flat(entry) for entry in self.entries(start, end)]
 
-    def to_pandas(self, start: object = None, end: object = None) -> Any:
+    @operation("read")
+    def to_pandas(self, start: FromStart = None, end: UpToEnd = None) -> Any:
         """The same as a `pandas.DataFrame`; `Unsupported` if pandas is not installed."""
         return frame("pandas", self.rows(start, end))
 
-    def to_polars(self, start: object = None, end: object = None) -> Any:
+    @operation("read")
+    def to_polars(self, start: FromStart = None, end: UpToEnd = None) -> Any:
         """The same as a `polars.DataFrame`; `Unsupported` if polars is not installed."""
         return frame("polars", self.rows(start, end))
 
-    def to_arrow(self, start: object = None, end: object = None) -> Any:
+    @operation("read")
+    def to_arrow(self, start: FromStart = None, end: UpToEnd = None) -> Any:
         """The same as a `pyarrow.Table`; `Unsupported` if pyarrow is not installed."""
         return frame("pyarrow", self.rows(start, end))
 
@@ -249,12 +375,76 @@ class SeriesHandle:
         zone = zone_named(self._rules.get("zone", "UTC"))
         if not all(isinstance(edge, datetime) and edge.tzinfo is not None for edge in window):
             # Only a time without a zone needs to know what the series says of such.
-            held = self._do.series.find(self._owner, self.name)
+            held = self._do.series.find(self.scope.owner, self.name)
             zone = zone if held is None else zone_named(held.spec.zone)
         start, end = instant_us(window[0], zone, "`window_start`"), instant_us(window[1], zone, "`window_end`")
         if start >= end:
             raise InvalidInput("the window ends no later than it starts; give its start, then its end")
         return Span(start, end)
 
+    def _itself(self) -> Iterable[object]:
+        # A handle of a series is made by any name; only a series that there is, is named in the log.
+        return () if self._do.series.find(self.scope.owner, self.name) is None else (Mention("series", self.name),)
+
     def __repr__(self) -> str:
-        return f"SeriesHandle(user={self._owner.user!r}, name={self.name!r})"
+        return f"SeriesHandle(user={self.scope.owner.user!r}, name={self.name!r})"
+
+
+def merge_dict(done: MergeResult) -> dict[str, Json]:
+    return {
+        "success": done.success,
+        "added": done.added,
+        "duplicates": done.duplicates,
+        "updated": done.updated,
+        "rejected": [{"index": one.index, "reason": one.reason} for one in done.rejected],
+        "evicted": done.evicted,
+        "total_count": done.total_count,
+    }
+
+
+def answer_dict(answer: SeriesAnswer) -> dict[str, Json]:
+    return {
+        "success": True,
+        "entries": [{"id": entry.id, **entry.body, "first_seen": iso(entry.first_seen_us)} for entry in answer.entries],
+        "count": answer.count,
+        "coverage": answer.coverage,
+        "gaps": [span_dict(gap) for gap in answer.gaps],
+        "provisional": [span_dict(span) for span in answer.provisional],
+        "future": None if answer.future is None else span_dict(answer.future),
+        "stale_by": answer.stale_by_s,
+        "needs_api_call": answer.needs_api_call,
+        "reason": answer.reason,
+        "requested_range": span_dict(answer.wanted),
+        "state_range": {
+            "oldest": None if answer.oldest_us is None else iso(answer.oldest_us),
+            "newest": None if answer.newest_us is None else iso(answer.newest_us),
+        },
+        "next_page": answer.next_page,
+        "truncated": answer.next_page is not None,
+        "fetches": answer.fetches,
+        "failures": list(answer.failures),
+    }
+
+
+def cleanup_dict(done: Cleanup) -> dict[str, Json]:
+    return {"success": done.success, "removed": done.removed, "kept": done.kept, "cutoff_date": done.cutoff_date.isoformat()}
+
+
+def series_dict(series: Series) -> dict[str, Json]:
+    """The seed's stored structure (S0-10 to S0-19) without its entries."""
+    return {
+        "entity": series.entity,
+        "accumulated_since": series.accumulated_since.isoformat(),
+        "last_updated": series.last_updated.isoformat(),
+        "count": series.count,
+        "metadata": {
+            "total_api_calls": series.api_calls,
+            "total_fetched": series.fetched,
+            "duplicates_avoided": series.duplicates,
+            "removed": series.removed,
+        },
+    }
+
+
+def span_dict(span: Span) -> dict[str, Json]:
+    return {"start": iso(span.start_us), "end": iso(span.end_us)}

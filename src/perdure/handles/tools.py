@@ -10,17 +10,32 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from perdure.domain.errors import InvalidInput, PerdureError, Unsupported
+from perdure.domain.errors import InvalidInput, NotFound, PerdureError, Unavailable, Unsupported
+from perdure.domain.oversight import KeptResult
 from perdure.domain.series import CoverageRule, Infer
-from perdure.domain.text import Json, brief, check_choice
-from perdure.handles.series import SeriesHandle, refuse_unknown
+from perdure.domain.text.rules import Json, brief, check_choice, check_texts
+from perdure.handles.operation import Handle, operation, unlogged
+from perdure.handles.registry.kept import KeptValues
+from perdure.handles.registry.shapes import plain
+from perdure.handles.registry.toolset import (
+    HOST,
+    OPERATION_TOOLS,
+    HostTool,
+    HostTools,
+    OperationTool,
+    parameter_schema,
+    shown_parameters,
+)
+from perdure.handles.series import SeriesHandle, UserSeries, answer_dict, cleanup_dict, merge_dict
 from perdure.handles.state import State
-from perdure.services.render import answer_dict, cleanup_dict, merge_dict
-from perdure.services.series import QueryOptions
+from perdure.services.access.log import AccessLog
+from perdure.services.oversight.after import ResultKeeper
 
 Permission = Literal["read", "write"]
 Result = dict[str, Json]
 ID_FIELD, TIMESTAMP_FIELD = "id", "timestamp"
+LOGGED = "it makes calls that log it"
+SETS = ("state", "series", "knowledge", "todos", "lessons", HOST)
 TIME = ["string", "number"]
 PREVIEW = {"type": "boolean", "description": "Also give the first 100 characters of each value. Default false."}
 
@@ -34,42 +49,78 @@ class Tool:
     permission: Permission
     parameters: Mapping[str, Json]
     call: Callable[..., Result]
+    required: Sequence[str] | None = None
+    """None: all whose description names no default."""
+    set: str = "state"
 
     def schema(self) -> Result:
-        """Its parameters as JSON Schema. Those without a default in their description are required."""
-        optional = [name for name, spec in self.parameters.items() if "Default" in spec.get("description", "")]
+        """Its parameters as JSON Schema."""
+        named = [name for name, spec in self.parameters.items() if "Default" not in spec.get("description", "")]
         return {
             "type": "object",
             "properties": dict(self.parameters),
-            "required": [name for name in self.parameters if name not in optional],
+            "required": named if self.required is None else list(self.required),
             "additionalProperties": False,
         }
 
 
-class Tools:
-    """A registry bound to one scope. `read_only()` hands out one that cannot write."""
+class Tools(Handle, namespace="tools"):
+    """A registry bound to one scope, in sets. `read_only()` returns one that cannot write, `only()` one with some sets."""
 
-    __slots__ = ("_open_series", "_read_only", "_state", "_tools")
+    __slots__ = ("_host", "_keeper", "_kept", "_memory", "_open_series", "_read_only", "_sets", "_state", "_tools")
 
-    def __init__(self, state: State, open_series: Callable[..., SeriesHandle], *, read_only: bool = False) -> None:
-        self._state = state
-        self._open_series = open_series
+    def __init__(
+        self,
+        memory: Any,
+        keeper: ResultKeeper,
+        host: HostTools,
+        log: AccessLog | None = None,
+        *,
+        sets: Sequence[str] = SETS,
+        read_only: bool = False,
+    ) -> None:
+        super().__init__(memory.scope, log)
+        self._memory = memory
+        self._state: State = memory.state
+        self._open_series: UserSeries = memory.series
+        self._kept = KeptValues(self._state, self._open_series, keeper.state.limits.page_rows_max)
+        self._keeper = keeper
+        self._host = host
+        self._sets = sets
         self._read_only = read_only
-        every = [*self._state_tools(), *self._series_tools()]
-        self._tools = {tool.name: tool for tool in every if not (read_only and tool.permission == "write")}
+        every = [*self._state_tools(), *self._series_tools(), *self._operation_tools(), *self._host_tools()]
+        kept = [tool for tool in every if tool.set in sets and not (read_only and tool.permission == "write")]
+        self._tools = {tool.name: tool for tool in kept}
 
+    @unlogged("it opens a handle")
     def read_only(self) -> Tools:
         """The same tools without those that write."""
-        return Tools(self._state, self._open_series, read_only=True)
+        return Tools(self._memory, self._keeper, self._host, self._log, sets=self._sets, read_only=True)
 
+    @unlogged("it opens a handle")
+    def only(self, sets: Sequence[str]) -> Tools:
+        """The tools of some sets: `state`, `series`, `knowledge`, `todos`, `lessons`, and `host` for your own."""
+        for name in check_texts(sets, "sets"):
+            check_choice(name, "sets", SETS)
+        kept = [name for name in self._sets if name in sets]
+        return Tools(self._memory, self._keeper, self._host, self._log, sets=kept, read_only=self._read_only)
+
+    @unlogged("it returns no data")
     def names(self) -> Sequence[str]:
         """The tools there are."""
         return list(self._tools)
 
+    @unlogged("it returns no data")
+    def sets(self) -> Mapping[str, Sequence[str]]:
+        """The names of the tools, by set."""
+        return {name: [one.name for one in self._tools.values() if one.set == name] for name in self._sets}
+
+    @unlogged("it returns no data")
     def permissions(self) -> Mapping[str, Permission]:
         """What each tool may do."""
         return {name: tool.permission for name, tool in self._tools.items()}
 
+    @unlogged("it returns no data")
     def schemas(self, style: str = "openai") -> list[Result]:
         """Definitions in the form that an API takes: `openai`, `anthropic` or `mcp`."""
         shapes: dict[str, Callable[[Tool], Result]] = {
@@ -88,6 +139,7 @@ class Tools:
         check_choice(style, "style", shapes)
         return [shapes[style](tool) for tool in self._tools.values()]
 
+    @unlogged(LOGGED)
     def call_tool(self, name: str, params: Any = None) -> Result:
         """Call a tool by name. Whatever is wrong comes back as an answer."""
         tool = self._tools.get(name) if isinstance(name, str) else None
@@ -95,8 +147,15 @@ class Tools:
             return failed(InvalidInput(f"there is no tool {brief(name, 60)} here; use one of {', '.join(self._tools)}"))
         return call_checked(tool, params)
 
+    @operation("change")
+    def accept(self, suggested: KeptResult, result: object) -> KeptResult:
+        """Save what `after` suggested; `result` is the one it was made of."""
+        self._refuse_writing("accept")
+        return self._keeper.accept(self.scope, suggested, result)
+
     # -- the seeds' functions
 
+    @unlogged(LOGGED)
     def merge_timeseries_state(
         self,
         state_key: str,
@@ -107,37 +166,66 @@ class Tools:
         window_start: object = None,
         window_end: object = None,
         complete: bool = True,
-        **more: Any,
+        newest_first: bool = True,
+        id_template: str | None = None,
+        infer: Infer = "none",
+        strict: bool = False,
+        api_calls: int = 1,
+        request: str | None = None,
     ) -> Result:
-        """Merge entries into a series by id; see `SeriesHandle.merge`. `more` may be `id_template`, `infer`, `api_calls`,
-        `strict`, `newest_first`, `request`."""
+        """Merge entries into a series by id; see `SeriesHandle.merge`."""
         self._refuse_writing("merge_timeseries_state")
-        series = self._series(state_key, id_field, timestamp_field, more.pop("id_template", None))
+        series = self._series(state_key, id_field, timestamp_field, id_template)
         if (window_start is None) != (window_end is None):
             raise InvalidInput("a window needs both `window_start` and `window_end`; give both or neither")
         window = None if window_start is None else (window_start, window_end)
-        infer: Infer = more.pop("infer", "none")
         if infer not in ("none", "batch_span"):
             raise InvalidInput(f"`infer` = {brief(infer)} is unknown; use none or batch_span")
-        return merge_dict(series.merge(new_entries, window=window, complete=complete, infer=infer, **more))
+        done = series.merge(
+            new_entries,
+            window=window,
+            complete=complete,
+            newest_first=newest_first,
+            infer=infer,
+            strict=strict,
+            api_calls=api_calls,
+            request=request,
+        )
+        return merge_dict(done)
 
+    @unlogged(LOGGED)
     def query_timeseries_state(
         self,
         state_key: str,
-        start_time: object,
-        end_time: object,
+        start_time: object = None,
+        end_time: object = None,
         timestamp_field: str = TIMESTAMP_FIELD,
         *,
+        start: object = None,
+        end: object = None,
         coverage: CoverageRule = "ledger",
         fresh_for_s: float | None = None,
-        **more: Any,
+        limit: int | None = None,
+        page: str | None = None,
+        by_first_seen: bool = False,
     ) -> Result:
-        """Entries in a range and what is covered of it. `more` may be `limit`, `page`, `by_first_seen`."""
-        series = self._series(state_key, ID_FIELD, timestamp_field, None)
-        refuse_unknown("query_timeseries_state", more, ("limit", "page", "by_first_seen"))
-        options = QueryOptions(coverage=coverage, fresh_for_s=fresh_for_s, **more)
-        return answer_dict(series.query(start_time, end_time, options=options))
+        """Entries in a range and what is covered of it. Its ends are times, or words such as `2 days ago` and `now`.
 
+        `start` and `end` are other names of `start_time` and `end_time`.
+        """
+        series = self._series(state_key, ID_FIELD, timestamp_field, None)
+        answer = series.query(
+            _either(start_time, start, "start"),
+            _either(end_time, end, "end"),
+            limit=limit,
+            page=page,
+            coverage=coverage,
+            fresh_for_s=fresh_for_s,
+            by_first_seen=by_first_seen,
+        )
+        return answer_dict(answer)
+
+    @unlogged(LOGGED)
     def cleanup_old_timeseries(self, state_key: str, keep_days: float = 90, timestamp_field: str = TIMESTAMP_FIELD) -> Result:
         """Remove entries older than `keep_days`, and the claim to know that time."""
         self._refuse_writing("cleanup_old_timeseries")
@@ -163,27 +251,21 @@ class Tools:
     def _save(self, key: str, value: Json) -> Result:
         return {"success": True, "key": key, "revision": self._state.save(key, value)}
 
-    def _load(self, key: str) -> Result:
-        found = self._state.find(key)
-        return {"success": True, "key": key, "value": found.value, "found": found.found, "revision": found.revision}
+    def _load(self, key: str, **given: Json) -> Result:
+        told = self._kept.load(key)
+        if told["found"]:
+            return {"success": True, **told}
+        if "default" in given:
+            return {"success": True, **told, "value": given["default"]}
+        missing = NotFound(f"nothing is kept under {brief(key, 80)}; `listStateKeys` tells what there is")
+        return {**failed(missing), **told}
 
     def _list(self, include_values: bool = False) -> Result:
-        infos = self._state.list()
-        keys = []
-        for info in infos:
-            told: Result = {"key": info.key, "updated_at": info.updated_at.isoformat(), "size_bytes": info.size_bytes}
-            keys.append({**told, "preview": info.preview} if include_values else told)
+        keys = self._kept.keys(previews=include_values)
         return {"success": True, "count": len(keys), "keys": keys}
 
     def _search(self, pattern: str, limit: int | None = None) -> Result:
-        found = self._state.search(pattern, limit=limit)
-        return {
-            "success": True,
-            "pattern": pattern,
-            "matches": list(found.matches),
-            "results": found.results,
-            "truncated": found.truncated,
-        }
+        return self._kept.search(pattern, limit)
 
     def _delete(self, key: str) -> Result:
         return {"success": True, "key": key, "deleted": self._state.delete(key)}
@@ -191,17 +273,39 @@ class Tools:
     def _state_tools(self) -> list[Tool]:
         key = {"type": "string", "description": "The name it is kept under."}
         return [
-            Tool("saveState", "Keep a value under a key for later conversations. Earlier values stay in its history.", "write",
-                 {"key": key, "value": {"description": "Any JSON value."}}, self._save),
-            Tool("loadState", "Get the value kept under a key. `found` tells whether there is one.", "read",
-                 {"key": key}, self._load),
-            Tool("listStateKeys", "List what is kept, by key, with time and size. Loads no values.", "read",
-                 {"include_values": PREVIEW}, self._list),
-            Tool("searchState", "Get all values whose key matches a pattern such as kudos* or *_givers (case matters).", "read",
-                 {"pattern": {"type": "string", "description": "A glob: * any text, ? one character."},
-                  "limit": {"type": "integer", "description": "At most this many. Default 100."}}, self._search),
+            Tool(
+                "saveState",
+                "Keep a value under a key for later conversations. Earlier values stay in its history.",
+                "write",
+                {"key": key, "value": {"description": "Any JSON value."}},
+                self._save,
+            ),
+            Tool(
+                "loadState",
+                "Get the value kept under a key, or the newest entries of a series. `found` tells whether there is one.",
+                "read",
+                {"key": key, "default": {"description": "What to answer if there is none. Default: that it is missing."}},
+                self._load,
+            ),
+            Tool(
+                "listStateKeys",
+                "List what is kept, values and series, by key, with time and size. Loads no values.",
+                "read",
+                {"include_values": PREVIEW},
+                self._list,
+            ),
+            Tool(
+                "searchState",
+                "Get all values whose key matches a pattern such as kudos* or *_givers (case matters).",
+                "read",
+                {
+                    "pattern": {"type": "string", "description": "A glob: * any text, ? one character."},
+                    "limit": {"type": "integer", "description": "At most this many. Default 100."},
+                },
+                self._search,
+            ),
             Tool("deleteState", "Remove the value under a key. It stays in the history.", "write", {"key": key}, self._delete),
-        ]  # fmt: skip
+        ]
 
     # -- tools over series
 
@@ -216,31 +320,115 @@ class Tools:
 
     def _series_tools(self) -> list[Tool]:
         key = {"type": "string", "description": "The series, e.g. kudos_timeseries."}
-        start, end = ({"type": TIME, "description": f"{edge} of the range, ISO 8601."} for edge in ("Start", "End"))
+        start, end = (
+            {"type": TIME, "description": f"{edge} of the range: ISO 8601, or words such as 2 days ago, now."}
+            for edge in ("Start", "End")
+        )
         stamp = {"type": "string", "description": "The field with the time. Default: the series' own."}
         return [
-            Tool("mergeTimeseriesState",
-                 "Add fetched entries to a series. Known ones are recognised by id. Say which window was fetched, so that it "
-                 "need not be fetched again, also when nothing came.", "write",
-                 {"key": key,
-                  "entries": {"type": "array", "items": {"type": "object"}, "description": "What the API returned."},
-                  "id_field": {"type": "string", "description": "The field with the id. Default: the series' own."},
-                  "timestamp_field": stamp,
-                  "id_template": {"type": "string", "description": "Makes ids, e.g. kudos_{activity_id}. Default none."},
-                  "window_start": {"type": TIME, "description": "Start of what was asked for. Default unknown."},
-                  "window_end": {"type": TIME, "description": "End of what was asked for. Default unknown."},
-                  "complete": {"type": "boolean", "description": "False if the API cut the answer off. Default true."}},
-                 self._merge_tool),
-            Tool("queryTimeseriesState",
-                 "Answer from a series before calling an API: entries in a range, whether that is all (coverage full, partial, "
-                 "none), and the exact gaps to fetch.", "read",
-                 {"key": key, "start_time": start, "end_time": end, "timestamp_field": stamp,
-                  "limit": {"type": "integer", "description": "At most this many entries. Default 1000."},
-                  "page": {"type": "string", "description": "`next_page` of the answer before. Default: the newest."}},
-                 self._query_tool),
-            Tool("cleanupTimeseriesState", "Remove entries older than some days from a series.", "write",
-                 {"key": key, "keep_days": {"type": "number", "description": "Default 90."}}, self._cleanup_tool),
-        ]  # fmt: skip
+            Tool(
+                "mergeTimeseriesState",
+                "Add fetched entries to a series. Known ones are recognised by id. Say which window was fetched, so that it "
+                "need not be fetched again, also when nothing came.",
+                "write",
+                {
+                    "key": key,
+                    "entries": {"type": "array", "items": {"type": "object"}, "description": "What the API returned."},
+                    "id_field": {"type": "string", "description": "The field with the id. Default: the series' own."},
+                    "timestamp_field": stamp,
+                    "id_template": {"type": "string", "description": "Makes ids, e.g. kudos_{activity_id}. Default none."},
+                    "window_start": {"type": TIME, "description": "Start of what was asked for. Default unknown."},
+                    "window_end": {"type": TIME, "description": "End of what was asked for. Default unknown."},
+                    "complete": {"type": "boolean", "description": "False if the API cut the answer off. Default true."},
+                },
+                self._merge_tool,
+                set="series",
+            ),
+            Tool(
+                "queryTimeseriesState",
+                "Answer from a series before calling an API: entries in a range, whether that is all (coverage full, partial, "
+                "none), and the exact gaps to fetch.",
+                "read",
+                {
+                    "key": key,
+                    "start_time": start,
+                    "end_time": end,
+                    "timestamp_field": stamp,
+                    "limit": {"type": "integer", "description": "At most this many entries. Default 1000."},
+                    "page": {"type": "string", "description": "`next_page` of the answer before. Default: the newest."},
+                },
+                self._query_tool,
+                set="series",
+            ),
+            Tool(
+                "cleanupTimeseriesState",
+                "Remove entries older than some days from a series.",
+                "write",
+                {"key": key, "keep_days": {"type": "number", "description": "Default 90."}},
+                self._cleanup_tool,
+                set="series",
+            ),
+        ]
+
+    # -- declared operations, and tools of the host
+
+    def _operation_tools(self) -> list[Tool]:
+        return [self._operation_tool(one) for one in OPERATION_TOOLS if one.set in self._sets]
+
+    def _operation_tool(self, one: OperationTool) -> Tool:
+        declared = one.declared(self._memory)
+        takes = shown_parameters(declared, one.takes, one.name)
+
+        def call(**given: Any) -> Result:
+            told = plain(one.call(self._memory, given))
+            return {"success": True, **(told if isinstance(told, dict) else {"items": told})}
+
+        return Tool(
+            name=one.name,
+            description=one.description,
+            permission="read" if declared.permission == "read" else "write",
+            parameters={**{each.name: parameter_schema(each, one.words.get(each.name)) for each in takes}, **one.extra},
+            call=call,
+            required=[each.name for each in takes if each.required],
+            set=one.set,
+        )
+
+    def _host_tools(self) -> list[Tool]:
+        return [
+            Tool(
+                name=one.name,
+                description=one.description,
+                permission="read" if one.permission == "read" else "write",
+                parameters=one.parameters,
+                call=_hosted(one),
+                required=one.required,
+                set=HOST,
+            )
+            for one in self._host.held.values()
+        ]
+
+
+def _hosted(one: HostTool) -> Callable[..., Result]:
+    def call(**given: Any) -> Result:
+        try:
+            told = one.function(**given)
+        except PerdureError:
+            raise
+        except Exception as error:  # the plugin edge: a tool of the host is the host's code
+            raise Unavailable(
+                f"tool {one.name} failed ({type(error).__name__}: {error!s:.200}); try again or without it"
+            ) from error
+        return {"success": True, **told} if isinstance(told, dict) else {"success": True, "result": told}
+
+    return call
+
+
+def _either(named: object, short: object, edge: str) -> object:
+    """One end of a range, under whichever of its two names it was given."""
+    if (named is None) == (short is None):
+        said = "missing" if named is None else f"given twice, as `{edge}` as well"
+        raise InvalidInput(f"`{edge}_time` is {said}; give it once, as a time or as words such as 2 days ago")
+    return short if named is None else named
 
 
 KINDS: Mapping[str, tuple[type, ...]] = {

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from perdure.app import Engine, asked_by
-from perdure.domain.accesses import Asker, Face
-from perdure.domain.api_keys import ApiKey, Permission
+from perdure.domain.access.keys import ApiKey, Permission
+from perdure.domain.access.log import Asker, Face
 from perdure.domain.scope import DEFAULT
-from perdure.handles.memory import Memory, confined
+from perdure.handles.memory import Memory, confined, only_reading
 
 
-class Denied(Exception):
+class AccessDenied(Exception):
     """The caller is not known (401), or may not do this (403). Says nothing about what there is."""
 
     def __init__(self, status: int, message: str) -> None:
@@ -21,7 +21,7 @@ class Denied(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class CallerAccess:
     """A caller: an API key, or the person at this machine."""
 
     name: str
@@ -29,13 +29,15 @@ class Access:
     users: frozenset[str] | None
     """Whose memory may be reached; None: everybody's."""
     permissions: frozenset[Permission]
+    is_agent: bool = False
+    """Whether what it stores is an agent's word."""
 
     def allow(self, need: Permission, user: str | None = None) -> None:
-        """Return if this caller may do what needs `need`, for that user; else `Denied`."""
+        """Return if this caller may do what needs `need`, for that user; else `AccessDenied`."""
         if need not in self.permissions:
-            raise Denied(403, f"this key does not permit {need}; ask for one that does")
+            raise AccessDenied(403, f"this key does not permit {need}; ask for one that does")
         if user is not None and self.users is not None and user not in self.users:
-            raise Denied(403, f"this key is not for user {user!r:.80}; name a user that it is bound to")
+            raise AccessDenied(403, f"this key is not for user {user!r:.80}; name a user that it is bound to")
 
     @property
     def actor(self) -> str:
@@ -47,12 +49,12 @@ class Access:
         return next(iter(self.users)) if self.users is not None and len(self.users) == 1 else None
 
 
-LOCAL = Access("local", None, frozenset({"read", "write", "admin"}))
-"""The person at this machine: whoever reaches loopback may open the file, too."""
+LOCAL = CallerAccess("local", None, frozenset({"read", "write", "admin"}))
+"""The person at this machine, who shows its token and may open the file, too; with `no_auth`, whoever reaches loopback."""
 
 
-def of_key(key: ApiKey) -> Access:
-    return Access(key.id, None if key.users is None else frozenset(key.users), frozenset(key.permissions))
+def of_key(key: ApiKey) -> CallerAccess:
+    return CallerAccess(key.id, None if key.users is None else frozenset(key.users), frozenset(key.permissions), key.agent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,7 @@ class Door:
     """An engine as one caller sees it."""
 
     engine: Engine
-    access: Access
+    access: CallerAccess
     face: Face
     """By which door they came."""
 
@@ -73,11 +75,15 @@ class Door:
         """A handle for that user, if the caller may; the space is the engine's own, never the caller's choice."""
         self.access.allow(need, user)
         memory = self.seen.memory(user, agent=agent, channel=channel)
-        return memory if self.access.users is None else confined(memory)
+        # Over MCP it is a model that calls, whoever holds the key.
+        told = memory.as_agent() if self.access.is_agent or self.face == "mcp" else memory
+        if "write" not in self.access.permissions:
+            told = only_reading(told)
+        return told if self.access.users is None else confined(told)
 
     def whole(self, need: Permission = "admin") -> Engine:
         """The engine itself, for what concerns the whole store."""
         self.access.allow(need)
         if self.access.users is not None:
-            raise Denied(403, "this key is bound to some users; what concerns the whole store needs one for all")
+            raise AccessDenied(403, "this key is bound to some users; what concerns the whole store needs one for all")
         return self.seen

@@ -13,20 +13,20 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from perdure.app import Engine
-from perdure.interfaces.http import description, problems
-from perdure.interfaces.http.once import Answers
-from perdure.interfaces.http.routes import ROUTERS, system
-from perdure.interfaces.mcp.mounting import Mounted, mount
+from perdure.interfaces.http import answers, description
+from perdure.interfaces.http.idempotency import Answers
+from perdure.interfaces.http.routes import ROUTERS, store
+from perdure.interfaces.mcp.http import Mounted, mount
 from perdure.interfaces.metrics import Metrics
 from perdure.interfaces.paths import IdPaths
 from perdure.interfaces.serving import login
-from perdure.interfaces.serving.asked import Asked
 from perdure.interfaces.serving.guard import App, Guard
-from perdure.interfaces.serving.options import Options
-from perdure.interfaces.serving.running import Listening, listen, run
+from perdure.interfaces.serving.options import Options, is_loopback
+from perdure.interfaces.serving.request import IncomingRequest
+from perdure.interfaces.serving.runner import BoundSocket, listen, listen_at, run
 from perdure.interfaces.web import pages
 
-__all__ = ["Listening", "Options", "build", "listen", "run"]
+__all__ = ["BoundSocket", "Options", "build", "is_loopback", "listen", "listen_at", "run"]
 
 Handler = Callable[[Request, Exception], Awaitable[Response]]
 
@@ -38,7 +38,7 @@ def build(engine: Engine, options: Options | None = None) -> FastAPI:
     """
     chosen = Options() if options is None else options
     metrics = Metrics(engine)
-    guard = Guard(engine, chosen, metrics, _tell)
+    guard = Guard(engine, chosen, metrics, _problem_app)
     mounted = _mcp(engine, chosen)
 
     @asynccontextmanager
@@ -47,12 +47,17 @@ def build(engine: Engine, options: Options | None = None) -> FastAPI:
             yield
 
     app = FastAPI(
-        title="perdure", version="1", docs_url=None, redoc_url=None, openapi_url="/openapi.json", lifespan=lifespan,
+        title="perdure",
+        version="1",
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/openapi.json",
+        lifespan=lifespan,
         description="Durable memory for AI agents. Errors are `application/problem+json`; lists have a cursor.",
-    )  # fmt: skip
+    )
     app.state.engine, app.state.answers, app.state.metrics, app.state.guard = engine, Answers(), metrics, guard
-    app.state.probe = system.Probe(engine)
-    problems.install(app)
+    app.state.probe = store.HealthProbe(engine)
+    answers.install(app)
     _tell_people(app)
     for router in ROUTERS:
         app.include_router(router)
@@ -90,9 +95,9 @@ def _pages(app: FastAPI, guard: Guard) -> None:
 # -- errors: problems for programs, a page for people
 
 
-def _tell(scope: Any, status: int, code: str, detail: str, headers: Mapping[str, str]) -> App:
+def _problem_app(scope: Any, status: int, code: str, detail: str, headers: Mapping[str, str]) -> App:
     return cast(
-        App, _shown(Request(scope), problems.problem(status, code, detail, headers, retriable=status in (408, 429, 503)))
+        App, _as_page(Request(scope), answers.problem(status, code, detail, headers, retriable=status in (408, 429, 503)))
     )
 
 
@@ -103,14 +108,14 @@ def _tell_people(app: FastAPI) -> None:
 
 
 def _shower(handler: Handler) -> Handler:
-    async def shown(request: Request, error: Exception) -> Response:
-        return _shown(request, await handler(request, error))
+    async def error_page(request: Request, error: Exception) -> Response:
+        return _as_page(request, await handler(request, error))
 
-    return shown
+    return error_page
 
 
-def _shown(request: Request, problem: Response) -> Response:
-    asked = Asked.of(request.scope)
+def _as_page(request: Request, problem: Response) -> Response:
+    asked = IncomingRequest.of(request.scope)
     if problem.status_code < 400 or not asked.web or not asked.wants_page:
         return problem
     told = json.loads(bytes(problem.body))

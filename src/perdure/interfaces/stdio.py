@@ -17,11 +17,11 @@ def check_installed() -> None:
 
 def serve(engine: Engine, memory: Memory, *, tools: str = "default", read_only: bool = False) -> None:
     """Answer about one user's memory until stdin ends."""
-    from perdure.interfaces.mcp.callers import Owner
-    from perdure.interfaces.mcp.serving import build
+    from perdure.interfaces.mcp.callers import LocalCaller
+    from perdure.interfaces.mcp.server import build
     from perdure.interfaces.mcp.sets import offers
     from perdure.interfaces.mcp.stdio import serve as serve_stdio
 
-    owner = Owner(engine, memory)
+    owner = LocalCaller(engine, memory)
     offered = offers(memory.tools, tools, read_only=read_only)
     serve_stdio(build(lambda _: owner, offered, read_only=read_only))

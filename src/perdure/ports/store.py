@@ -17,23 +17,22 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
-from perdure.domain.errors import InvalidInput
+from perdure.domain.conversation.messages import CallState, Message, MessageQuery, Session
+from perdure.domain.conversation.tally import Tally
+from perdure.domain.errors import InvalidInput, Unavailable, Unsupported
 from perdure.domain.jobs import Claim, Job, JobState, NewJob, QueueReport, Settlement
-from perdure.domain.journal import Attribution, Operation
-from perdure.domain.messages import CallState, Message, MessageQuery, Session
+from perdure.domain.knowledge.journal import Attribution, Operation
 from perdure.domain.models import Usage
-from perdure.domain.reports import Finding, StoreDescription, StoreFile
+from perdure.domain.reports import DistributionReport, Finding, StoreDescription, StoreFile
 from perdure.domain.scope import Address, MessageId, Owner, SessionId, ToolCallId
-from perdure.domain.tally import Tally
-from perdure.ports.accesses import AccessTx, AccessView
-from perdure.ports.conversation import ConversationTx, ConversationView
-from perdure.ports.index import IndexTx, IndexView
-from perdure.ports.oversight import OversightTx, OversightView
-from perdure.ports.records import RecordTx, RecordView
-from perdure.ports.series import SeriesTx, SeriesView
-from perdure.ports.state import StateTx, StateView
+from perdure.ports.tables.access import AccessTx, AccessView
+from perdure.ports.tables.conversation import ConversationTx, ConversationView
+from perdure.ports.tables.index import IndexTx, IndexView
+from perdure.ports.tables.knowledge import RecordTx, RecordView
+from perdure.ports.tables.oversight import OversightTx, OversightView
+from perdure.ports.tables.series import SeriesTx, SeriesView, StateTx, StateView
 
 T = TypeVar("T")
 Row = tuple[str | int | float | bytes | None, ...]
@@ -56,8 +55,19 @@ class Features:
     """What `write` returned survives a crash of the process and of the machine."""
     shared: bool
     """Several processes may use it at once."""
+    erases_in_place: bool
+    """What is removed is overwritten where it lies; otherwise tables are written anew, outside of calls."""
     row_security: bool
     """The database itself refuses rows of other owners, should our own conditions fail."""
+
+
+class ReadOnly(Unavailable):
+    """The store can only be read, as a replica: calls that read answer, and leave out what they would record besides."""
+
+
+def not_distributed(what: str) -> Unsupported:
+    """`what` is the kind of store that has no nodes."""
+    return Unsupported(f"{what} is on one machine; use PostgreSQL with Citus, see docs/how-to/cluster.md")
 
 
 class View(Protocol):
@@ -91,6 +101,11 @@ class View(Protocol):
     def accesses(self) -> AccessView:
         """Who asked for what of the owner's data."""
 
+    def together(self, *works: Callable[[], Any]) -> Sequence[Any]:
+        """What each of these works answers that read from this view, one beside the other: a store that is far away asks for
+        what all of them need at once. Each may run more than once, so it touches nothing but its answer.
+        """
+
     def find_messages(self, ids: Sequence[MessageId]) -> dict[MessageId, Message]:
         """Those of `ids` that are held."""
 
@@ -123,6 +138,11 @@ class View(Protocol):
 
     def list_jobs(self, state: JobState | None, *, limit: int) -> list[Job]:
         """Jobs of this owner, in one state or all, by kind and key."""
+
+    def ask_waiting(self, kinds: Sequence[str], *, limit: int) -> Callable[[], list[Job]]:
+        """The owner's jobs of these kinds that are ready or running, by `due_at`, kind and key. They are asked for with the
+        next question, so that a store that is far away is waited for once; the function answers with them.
+        """
 
     def list_operations(self, *, limit: int, before: int | None = None) -> list[Operation]:
         """The journal of this owner, newest first."""
@@ -200,7 +220,8 @@ class Tx(View, Protocol):
     def rewrite(self, change: Callable[[str], str]) -> dict[str, list[Row]]:
         """Put every text that is not a name through `change`; the rows that it changed, by table, as they are now.
 
-        `ports.rewriting` says what is a name. JSON stays JSON. For forgetting only: it changes what is otherwise never changed.
+        `ports.tables.redaction` says what is a name. JSON stays JSON. For forgetting only: it changes what is otherwise never
+        changed.
         """
 
     def put_tally(self, tally: Tally, *, by: Attribution) -> None:
@@ -213,7 +234,7 @@ class Snapshot(Protocol):
     schema_version: int
 
     def rows(self, table: str, owner: Owner | None = None) -> Iterator[Row]:
-        """Rows of one of `ports.rows.TABLES`, in its column order, by primary key: everybody's, or one owner's."""
+        """Rows of one of `ports.tables.rows.TABLES`, in its column order, by primary key: everybody's, or one owner's."""
 
 
 class Store(Protocol):
@@ -273,8 +294,22 @@ class Store(Protocol):
     def check(self) -> Iterator[Finding]:
         """What the database itself finds wrong: damaged pages, a schema that is not the expected one."""
 
-    def purge(self) -> None:
-        """Give freed space back to the disk and overwrite what was deleted, as far as the database can."""
+    def overwrite(self) -> str:
+        """Overwrite what was removed, as far as that takes no longer than removing it did.
+
+        Answers what is left to `purge`, and why, in words; with an empty text if nothing is.
+        """
+
+    def purge(self, progress: Progress | None = None) -> None:
+        """Overwrite all that was ever removed and give freed space back to the disk, as far as the database can; that may
+        take as long as the store is large. `Unavailable` if somebody still sees what was removed: then again later.
+        """
+
+    def distribute(self) -> DistributionReport:
+        """Spread the tables over the nodes of a cluster, each user on one of them. `Unsupported` if the store has none.
+
+        What is distributed already stays as it is, so that one that was stopped can be run again.
+        """
 
     def describe(self) -> StoreDescription:
         """Versions, size, durability, and what is degraded."""

@@ -21,7 +21,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from perdure.domain.text import Json
+from perdure.domain.text.rules import Json
 
 if TYPE_CHECKING:
     from typing import Self
@@ -37,7 +37,7 @@ _RESET = struct.pack("ii", 1, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ModelQuestion:
     """One question as it arrived."""
 
     path: str
@@ -57,10 +57,10 @@ class Asked:
 
 
 @dataclass(slots=True)
-class Exchange:
+class ModelExchange:
     """A question and the means to answer it, well or badly."""
 
-    asked: Asked
+    asked: ModelQuestion
     stopping: threading.Event
     _handler: BaseHTTPRequestHandler = field(repr=False)
 
@@ -74,6 +74,39 @@ class Exchange:
         for name, value in {"content-type": "application/json", "content-length": str(length), **(headers or {})}.items():
             self._handler.send_header(name, value)
         self._handler.end_headers()
+
+    def begin_stream(self) -> None:
+        """Headers of an answer in pieces; `piece` sends one, `end_stream` the last."""
+        self._handler.send_response(200)
+        self._handler.send_header("content-type", "application/x-ndjson" if self._is_ollama else "text/event-stream")
+        self._handler.send_header("transfer-encoding", "chunked")
+        self._handler.end_headers()
+
+    def piece(self, text: str) -> None:
+        """A piece of an answer, in the form of the protocol that was asked in."""
+        if self._is_ollama:
+            self._chunk(json.dumps({"message": {"role": "assistant", "content": text}, "done": False}) + "\n")
+        else:
+            self._chunk(f"data: {json.dumps({'choices': [{'index': 0, 'delta': {'content': text}}]})}\n\n")
+
+    def end_stream(self, finish: str = "stop") -> None:
+        """The end of an answer in pieces, with what it cost."""
+        if self._is_ollama:
+            last = {"message": {"content": ""}, "done": True, "done_reason": finish, "prompt_eval_count": 11, "eval_count": 7}
+            self._chunk(json.dumps(last) + "\n")
+        else:
+            usage = {"prompt_tokens": 11, "completion_tokens": 7}
+            self._chunk(f"data: {json.dumps({'choices': [{'index': 0, 'delta': {}, 'finish_reason': finish}]})}\n\n")
+            self._chunk(f"data: {json.dumps({'choices': [], 'usage': usage})}\n\ndata: [DONE]\n\n")
+        self.write(b"0\r\n\r\n")
+
+    @property
+    def _is_ollama(self) -> bool:
+        return self.asked.path.startswith("/api")
+
+    def _chunk(self, text: str) -> None:
+        content = text.encode()
+        self.write(f"{len(content):x}\r\n".encode() + content + b"\r\n")
 
     def write(self, part: bytes) -> None:
         self._handler.wfile.write(part)
@@ -93,15 +126,20 @@ class Exchange:
         """`text` as the answer of a model, in the form of the protocol that was asked in."""
         if self.asked.path.startswith("/api"):
             answer: Json = {
-                "model": self.asked.body.get("model"), "message": {"role": "assistant", "content": refusal or text or ""},
-                "done": True, "done_reason": finish, "prompt_eval_count": 11, "eval_count": 7,
-            }  # fmt: skip
+                "model": self.asked.body.get("model"),
+                "message": {"role": "assistant", "content": refusal or text or ""},
+                "done": True,
+                "done_reason": finish,
+                "prompt_eval_count": 11,
+                "eval_count": 7,
+            }
         else:
             message = {"role": "assistant", "content": text, "refusal": refusal}
             answer = {
-                "object": "chat.completion", "choices": [{"index": 0, "message": message, "finish_reason": finish}],
+                "object": "chat.completion",
+                "choices": [{"index": 0, "message": message, "finish_reason": finish}],
                 "usage": {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18},
-            }  # fmt: skip
+            }
         return json.dumps(answer).encode()
 
     def vectors(self) -> bytes:
@@ -113,7 +151,7 @@ class Exchange:
         return json.dumps({"data": [{"index": at, "embedding": row} for at, row in enumerate(rows)]}).encode()
 
 
-Act = Callable[[Exchange], None]
+Act = Callable[[ModelExchange], None]
 """What the server does with one question."""
 
 
@@ -129,9 +167,9 @@ class ScriptedModelServer:
     """
 
     def __init__(self, always: Act | None = None) -> None:
-        self.asked: list[Asked] = []
+        self.asked: list[ModelQuestion] = []
         self._script: list[Act] = []
-        self._always: Act = good if always is None else always
+        self._always: Act = answer_well if always is None else always
         self._lock = threading.Lock()
         self._stopping = threading.Event()
         self._http = _QuietServer(("127.0.0.1", 0), self._handler())
@@ -172,13 +210,13 @@ class ScriptedModelServer:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
-    def _next(self, asked: Asked) -> Act:
+    def _next(self, asked: ModelQuestion) -> Act:
         with self._lock:
             self.asked.append(asked)
             return self._script.pop(0) if self._script else self._always
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
-        server = self
+        next_act, stopping = self._next, self._stopping
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"  # connections stay open, as with real servers
@@ -186,11 +224,11 @@ class ScriptedModelServer:
             def do_POST(self) -> None:
                 size = min(int(self.headers.get("content-length", 0)), BODY_BYTES_MAX)
                 headers = {name.lower(): value for name, value in self.headers.items()}
-                asked = Asked(self.path, headers, json.loads(self.rfile.read(size)))
-                act = server._next(asked)
+                asked = ModelQuestion(self.path, headers, json.loads(self.rfile.read(size)))
+                act = next_act(asked)
                 # A client that went away is what some acts are about.
                 try:
-                    act(Exchange(asked, server._stopping, self))
+                    act(ModelExchange(asked, stopping, self))
                 except OSError:
                     self.close_connection = True
 
@@ -203,7 +241,7 @@ class ScriptedModelServer:
 # -- acts: answers
 
 
-def good(exchange: Exchange) -> None:
+def answer_well(exchange: ModelExchange) -> None:
     """Answer as a model that does what it is asked."""
     if exchange.asked.wants_vectors:
         exchange.send(exchange.vectors())
@@ -218,6 +256,23 @@ def answer(value: Json, *, cut: bool = False) -> Act:
     return lambda exchange: exchange.send(exchange.envelope(text, finish="length" if cut else "stop"))
 
 
+def streamed(*pieces: str, pause: Callable[[], object] | None = None) -> Act:
+    """Answer in pieces, if that is what is asked for; `pause` is called after each of them."""
+
+    def play(exchange: ModelExchange) -> None:
+        if exchange.asked.body.get("stream") is not True:
+            exchange.send(exchange.envelope("".join(pieces)))
+            return
+        exchange.begin_stream()
+        for piece in pieces:
+            exchange.piece(piece)
+            if pause is not None:
+                pause()
+        exchange.end_stream()
+
+    return play
+
+
 def status(code: int, body: Json = None, **headers: str) -> Act:
     """Answer with an HTTP status; underscores in the names of headers stand for dashes."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -229,10 +284,10 @@ def body(content: bytes) -> Act:
     return lambda exchange: exchange.send(content)
 
 
-def after(seconds: float, act: Act = good) -> Act:
+def after(seconds: float, act: Act = answer_well) -> Act:
     """Wait, then play."""
 
-    def play(exchange: Exchange) -> None:
+    def play(exchange: ModelExchange) -> None:
         if exchange.wait(seconds):
             exchange.reset()
         else:
@@ -244,7 +299,7 @@ def after(seconds: float, act: Act = good) -> Act:
 # -- acts: faults
 
 
-def _drips(exchange: Exchange) -> None:
+def _drips(exchange: ModelExchange) -> None:
     """One byte now and then, as long as anybody listens."""
     exchange.begin(10_000)
     until = time.monotonic() + SILENCE_S
@@ -253,7 +308,7 @@ def _drips(exchange: Exchange) -> None:
     exchange.reset()
 
 
-def _drips_headers(exchange: Exchange) -> None:
+def _drips_headers(exchange: ModelExchange) -> None:
     exchange.write(b"HTTP/1.1 200 OK\r\n")
     until = time.monotonic() + SILENCE_S
     while time.monotonic() < until and not exchange.wait(0.02):
@@ -261,12 +316,12 @@ def _drips_headers(exchange: Exchange) -> None:
     exchange.reset()
 
 
-def _half_json(exchange: Exchange) -> None:
+def _half_json(exchange: ModelExchange) -> None:
     whole = json.dumps(fitting(exchange.asked.schema or {"type": "object", "properties": {"text": {"type": "string"}}}))
     exchange.send(exchange.envelope(whole[: len(whole) // 2], finish="length"))
 
 
-def _half_answer(exchange: Exchange) -> None:
+def _half_answer(exchange: ModelExchange) -> None:
     """The connection breaks in the middle of the answer."""
     whole = exchange.envelope("a" * 1000)
     exchange.begin(len(whole))
@@ -274,12 +329,12 @@ def _half_answer(exchange: Exchange) -> None:
     exchange.reset()
 
 
-def _refuses(exchange: Exchange) -> None:
+def _refuses(exchange: ModelExchange) -> None:
     words = "I'm sorry, but I can't help with that."
     exchange.send(exchange.envelope(None if exchange.asked.path.startswith("/v1") else words, refusal=words))
 
 
-def _injected(exchange: Exchange) -> None:
+def _injected(exchange: ModelExchange) -> None:
     schema = exchange.asked.schema
     exchange.send(exchange.envelope(POISON if schema is None else json.dumps(fitting(schema, POISON, entries=2))))
 
@@ -288,7 +343,7 @@ FAULTS: Mapping[str, Act] = {
     "silent": after(SILENCE_S),
     "drips": _drips,
     "drips_headers": _drips_headers,
-    "resets": Exchange.reset,
+    "resets": ModelExchange.reset,
     "busy": status(429, retry_after="3600"),
     "ill": status(500),
     "half_json": _half_json,

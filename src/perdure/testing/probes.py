@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from importlib.resources import files
 from typing import Literal, get_args
 
-from perdure.domain.messages import Message, NewMessage, Role, ToolCall
+from perdure.domain.conversation.messages import Message, NewMessage, Role, ToolCall
 from perdure.domain.scope import MessageId, SessionId, ToolCallId
 
 PlantKind = Literal["identifier", "constraint", "question", "decision"]
@@ -44,7 +44,7 @@ class Probe:
     messages: tuple[NewMessage, ...]
     plants: tuple[Plant, ...]
 
-    def held(self) -> tuple[Message, ...]:
+    def stored(self) -> tuple[Message, ...]:
         """The messages as a store would hold them, for what takes those."""
         return tuple(_as_held(self.name, index, message) for index, message in enumerate(self.messages))
 

@@ -11,7 +11,7 @@ import sys
 import threading
 
 import perdure
-from perdure.adapters.sqlite.connections import Patience
+from perdure.adapters.sqlite.connections import BusyHandler
 
 WAIT_S = 30.0
 url, ledger_path, moment = sys.argv[1:]
@@ -76,13 +76,13 @@ def fork_while_another_thread_forks() -> None:
 
 
 def fork_while_another_thread_purges() -> None:
-    patience = Patience.__call__
+    patience = BusyHandler.__call__
 
-    def noticed(self: Patience, tries: int) -> bool:
+    def noticed(self: BusyHandler, tries: int) -> bool:
         waiting.set()
         return patience(self, tries)
 
-    Patience.__call__ = noticed
+    BusyHandler.__call__ = noticed
     purge = threading.Thread(target=engine._store.purge)
     print("open", flush=True)
     sys.stdin.readline()

@@ -8,8 +8,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import perdure
-from perdure.services import indexing
-from perdure.services.work import Worker
+from perdure.services.index import job as indexing
+from perdure.services.jobs.worker import Worker
 from scripted_embedder import ScriptedEmbedder
 
 url, manner = sys.argv[1:]
@@ -18,12 +18,12 @@ indexing.EMBED_BATCH, indexing.PACK_ITEMS, indexing.PAGE, indexing.GONE_MAX = 3,
 embedder = ScriptedEmbedder(name="other" if manner == "other" else "scripted")
 engine = perdure.open(settings=perdure.Settings(url=url), embedder=embedder)
 ana = engine.memory("ana")
-handlers = {"index": engine._handlers["index"]}
+handlers = {"index": engine._composed.handlers["index"]}
 worker = Worker(engine._store, engine._clock, handlers, "doomed", lease_s=0.2)
 print("ready", flush=True)
 for number in count():
     if manner == "reindex":
-        ana.reindex()
+        ana.admin.reindex()
     else:
         ana.state.save("round", number)
         ana.remember("Owns a boat")

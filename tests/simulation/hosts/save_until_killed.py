@@ -9,12 +9,12 @@ import sys
 import time
 from pathlib import Path
 
-from perdure.adapters import files
-from perdure.contexts import ContextCompactor, ContextManager, HistoryEntry
+from perdure.adapters.files import atomic
+from perdure.documents import ContextCompactor, ContextManager, HistoryEntry
 
 base, ledger_path, moment = sys.argv[1:]
 ledger = os.open(ledger_path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-write_synced = files._write_synced
+write_synced = atomic._write_synced
 replace = Path.replace
 
 
@@ -24,7 +24,7 @@ def stop() -> None:
 
 
 def half(file, content):
-    if "recent_history" in str(content[:2_000]) and file.name.endswith(files.TEMP_SUFFIX):
+    if "recent_history" in str(content[:2_000]) and file.name.endswith(atomic.TEMP_SUFFIX):
         file.write(content[: len(content) // 2])
         file.flush()
         stop()
@@ -32,7 +32,7 @@ def half(file, content):
 
 
 def never(path, target):
-    if path.name.endswith(files.TEMP_SUFFIX):
+    if path.name.endswith(atomic.TEMP_SUFFIX):
         stop()
     return replace(path, target)
 
@@ -51,7 +51,7 @@ while True:
     context.recent_history += [HistoryEntry(1, "user", one) for one in more]
     compactor.compact(context)
     if saves == 3 and moment == "writing":
-        files._write_synced = half
+        atomic._write_synced = half
     if saves == 3 and moment == "between":
         Path.replace = never
     manager.save(context)

@@ -3,12 +3,12 @@
 import sys
 import threading
 
+from perdure.adapters.clock import SystemClock
 from perdure.adapters.sqlite.store import SqliteStore
-from perdure.adapters.system import SystemClock
 from perdure.domain.jobs import Job
-from perdure.engine.upkeep import TALLY
-from perdure.services.tallying import tally_handler
-from perdure.services.work import Effect, Worker
+from perdure.engine.conversation.jobs import TALLY
+from perdure.services.conversation.upkeep import tally_handler
+from perdure.services.jobs.worker import Effect, Worker
 
 path, lease_s, manner = sys.argv[1:]
 store, clock = SqliteStore(path), SystemClock()

@@ -13,13 +13,12 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from perdure.adapters.embedding.rows import unit
-from perdure.adapters.wire import Peer, Wire, check_address
-from perdure.adapters.wire_failures import Refused, unreadable
+from perdure.adapters.embedding.static import unit
+from perdure.adapters.wire import Peer, RequestRefused, Wire, check_address, unreadable
 from perdure.domain.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from perdure.ports.embedding import TextKind, Vectors
+    from perdure.ports.models import TextKind, Vectors
 
 BATCH_TEXTS_MAX = 64
 BATCH_CHARS_MAX = 100_000
@@ -149,7 +148,7 @@ class HttpEmbedder:
 
         try:
             return self._checked(self._ask(texts, until), len(texts))
-        except Refused as error:
+        except RequestRefused as error:
             longest = max(map(len, texts))
             if longest <= SURE_CHARS or not error.may_be_length:
                 raise

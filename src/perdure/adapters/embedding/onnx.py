@@ -16,7 +16,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from perdure.adapters.embedding.rows import unit
+from perdure.adapters.embedding.static import unit
 from perdure.adapters.embedding.wordpiece import WordPiece
 from perdure.domain.errors import InvalidInput, Unsupported
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from perdure.ports.embedding import TextKind, Vectors
+    from perdure.ports.models import TextKind, Vectors
 
 FORMAT = 1
 CHARS_PER_TOKEN_MAX = 16
@@ -45,7 +45,7 @@ class Manifest:
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class OnnxModel:
     """A model that is ready to run."""
 
     session: Any  # an onnxruntime.InferenceSession, which has no types of its own
@@ -69,7 +69,7 @@ class OnnxEmbedder:
         self._manifest = _manifest(self._folder)
         self._threads = threads
         self._lock = Lock()
-        self._loaded: Loaded | None = None
+        self._loaded: OnnxModel | None = None
 
     @property
     def name(self) -> str:
@@ -96,11 +96,11 @@ class OnnxEmbedder:
                 vectors[row] = _run(model.session, np.array([ids], np.int64))
         return unit(vectors)
 
-    def _ids(self, model: Loaded, text: str) -> list[int]:
+    def _ids(self, model: OnnxModel, text: str) -> list[int]:
         room = self._manifest.tokens_max - 2
         return [model.first, *model.pieces.ids(text[: room * CHARS_PER_TOKEN_MAX])[:room], model.last]
 
-    def _ready(self) -> Loaded:
+    def _ready(self) -> OnnxModel:
         if self._loaded is None:
             with self._lock:
                 if self._loaded is None:
@@ -132,7 +132,7 @@ def _manifest(folder: Path) -> Manifest:
     return manifest
 
 
-def _load(folder: Path, manifest: Manifest, threads: int) -> Loaded:
+def _load(folder: Path, manifest: Manifest, threads: int) -> OnnxModel:
     runtime = _runtime()
     content, vocabulary = (_checked(folder / name, manifest.sha256[name]) for name in FILES)
     ids = {piece: at for at, piece in enumerate(vocabulary.decode("utf-8", "replace").split("\n"))}
@@ -149,7 +149,9 @@ def _load(folder: Path, manifest: Manifest, threads: int) -> Loaded:
     if {one.name for one in session.get_inputs()} != INPUTS or not isinstance(dims, int):
         raise InvalidInput(f"model.onnx in {folder} does not turn {', '.join(sorted(INPUTS))} into one row a text")
     unknown, first, last = (ids[piece] for piece in SPECIAL)
-    return Loaded(session, WordPiece(ids, unknown=unknown), unknown, first, last, dims)
+    return OnnxModel(
+        session=session, pieces=WordPiece(ids, unknown=unknown), unknown=unknown, first=first, last=last, dims=dims
+    )
 
 
 def _checked(path: Path, wanted: str) -> bytes:

@@ -6,33 +6,35 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from perdure.adapters.memory.held import OwnerRows
-from perdure.domain.agents import AgentState, Failure, TurnLease
-from perdure.domain.digests import Digest, DigestKind
-from perdure.domain.journal import Attribution, Operation
-from perdure.domain.messages import Session
-from perdure.domain.scope import Address, Owner
-from perdure.ports import conversation_rows as forms
-from perdure.ports import rows, tallies
+from perdure.adapters.memory.tables import OwnerTables
+from perdure.domain.conversation.agent_state import AgentState, Failure, TurnLease
+from perdure.domain.conversation.digests import Digest, DigestKind
+from perdure.domain.conversation.messages import Session
+from perdure.domain.knowledge.journal import Attribution, Operation
+from perdure.domain.scope import Address
+from perdure.ports.tables import conversation as forms
+from perdure.ports.tables.conversation import AGENT_STATES, DIGESTS, TALLIES
+from perdure.ports.tables.knowledge import OPERATIONS, OWNERS, OwnerRow, operation_row
+from perdure.ports.tables.log import MESSAGES, SESSIONS, TOOL_CALLS, session_row, to_session
 
 
 class MemoryConversation:
-    def __init__(self, held: OwnerRows, owner: Owner) -> None:
-        self._held = held
-        self._owner = owner
+    def __init__(self, tables: OwnerTables) -> None:
+        self._tables = tables
+        self._owner = tables.owner
 
     # -- counters
 
     def find_agent_state(self, address: Address) -> AgentState | None:
-        found = self._held.of("agent_states", address.agent, address.channel)
-        return forms.to_agent_state(found[0]) if found else None
+        row = self._tables.find(AGENT_STATES, address.agent, address.channel)
+        return None if row is None else forms.to_agent_state(row)
 
     def lock_turn(self, address: Address) -> TurnLease | None:
-        found = self._held.of("agent_states", address.agent, address.channel)
-        return forms.to_turn(found[0]) if found else None
+        row = self._tables.find(AGENT_STATES, address.agent, address.channel)
+        return None if row is None else forms.to_turn(row)
 
     def count_turns(self) -> int:
-        return sum(forms.to_agent_state(row).turns for row in self._held.of("agent_states"))
+        return sum(forms.to_agent_state(row).turns for row in self._tables.of(AGENT_STATES))
 
     def count_turn(self, address: Address, turns: int, *, at: datetime, text: str) -> None:
         held = self._state(address)
@@ -57,18 +59,18 @@ class MemoryConversation:
         self._put(replace(self._state(address), curated_at=at, curated_memories=memories))
 
     def put_turn(self, address: Address, lease: TurnLease | None) -> None:
-        self._held.put("agent_states", forms.agent_state_row(self._owner, self._state(address), lease))
+        self._tables.put(AGENT_STATES, forms.agent_state_row(self._owner, self._state(address), lease))
 
     def _state(self, address: Address) -> AgentState:
         return self.find_agent_state(address) or AgentState(address)
 
     def _put(self, state: AgentState) -> None:
-        self._held.put("agent_states", forms.agent_state_row(self._owner, state, self.lock_turn(state.address)))
+        self._tables.put(AGENT_STATES, forms.agent_state_row(self._owner, state, self.lock_turn(state.address)))
 
     # -- sessions
 
     def _sessions(self) -> list[Session]:
-        return [rows.to_session(row) for row in self._held.of("sessions")]
+        return [to_session(row) for row in self._tables.of(SESSIONS)]
 
     def open_sessions(self, address: Address, *, limit: int) -> list[Session]:
         found = [session for session in self._sessions() if session.address == address and session.ended_at is None]
@@ -88,22 +90,29 @@ class MemoryConversation:
 
     def empty_session(self, session: Session, *, by: Attribution) -> None:
         self.remove_digests(self.list_digests(session.address, session.number, None, limit=2**62), by=by)
+        self.cut_session(session, by=by)
+
+    def cut_session(self, session: Session, *, by: Attribution) -> None:
         place = (session.address.agent, session.address.channel, session.number)
-        for row in self._held.of("tallies", *place):
-            held = tallies.to_tally(row)
-            self._record(tallies.tally_operation(self._next(), held, None, by))
-        for row in self._held.of("tool_calls"):
-            if (row[2], row[3], row[5]) == place:
-                self._held.remove("tool_calls", row[:6])
-        for table, key in (("tallies", 5), ("messages", 6)):
-            for row in self._held.of(table, *place):
-                self._held.remove(table, row[:key])
-        self._held.put("sessions", rows.session_row(self._owner, session))
+        for tally in self._tables.of(TALLIES, *place):
+            self._record(forms.tally_operation(self._next(), forms.to_tally(tally), None, by))
+            self._tables.remove(TALLIES, tally)
+        for call in self._tables.of(TOOL_CALLS):
+            if (call.agent, call.channel, call.session_number) != place:
+                continue
+            if call.call_seq > session.messages:
+                self._tables.remove(TOOL_CALLS, call)
+            elif call.result_seq is not None and call.result_seq > session.messages:
+                self._tables.put(TOOL_CALLS, call._replace(result_seq=None, failed=0))
+        for message in self._tables.of(MESSAGES, *place):
+            if message.seq > session.messages:
+                self._tables.remove(MESSAGES, message)
+        self._tables.put(SESSIONS, session_row(self._owner, session))
 
     # -- digests
 
     def _digests(self) -> list[Digest]:
-        return [forms.to_digest(row) for row in self._held.of("digests")]
+        return [forms.to_digest(row) for row in self._tables.of(DIGESTS)]
 
     def find_digest(self, address: Address, session_number: int, kind: DigestKind, version: int) -> Digest | None:
         of_kind = self.list_digests(address, session_number, kind, limit=2**62)
@@ -127,19 +136,19 @@ class MemoryConversation:
         held = self.find_digest(digest.address, digest.session_number, digest.kind, digest.version)
         operation = forms.digest_operation(self._next(), held, digest, by)
         self._record(operation)
-        self._held.put("digests", forms.digest_row(self._owner, digest, operation.seq))
+        self._tables.put(DIGESTS, forms.digest_row(self._owner, digest, operation.seq))
 
     def remove_digests(self, digests: Sequence[Digest], *, by: Attribution) -> None:
         for digest in digests:
-            operation = forms.digest_operation(self._next(), digest, None, by)
-            self._record(operation)
-            self._held.remove("digests", forms.digest_row(self._owner, digest, operation.seq)[:7])
+            self._record(forms.digest_operation(self._next(), digest, None, by))
+            place = (digest.address.agent, digest.address.channel, digest.session_number)
+            self._tables.remove_key(DIGESTS, *place, digest.kind, digest.version)
 
     # -- the journal
 
     def _next(self) -> int:
-        return len(self._held.tables["operations"]) + 1
+        return len(self._tables.each(OPERATIONS)) + 1
 
     def _record(self, operation: Operation) -> None:
-        self._held.put("owners", (self._owner.space, self._owner.user, operation.seq))
-        self._held.put("operations", rows.operation_row(self._owner, operation))
+        self._tables.put(OWNERS, OwnerRow(self._owner.space, self._owner.user, operation.seq))
+        self._tables.put(OPERATIONS, operation_row(self._owner, operation))

@@ -4,28 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from perdure.adapters.memory.held import OwnerRows
+from perdure.adapters.memory.tables import OwnerTables
 from perdure.domain.models import Usage
 from perdure.domain.oversight import Decision, DecisionKind
-from perdure.domain.scope import Address, Owner
-from perdure.ports import oversight as forms
-from perdure.ports.rows import AnyRow
+from perdure.domain.scope import Address
+from perdure.ports.tables import oversight as forms
+from perdure.ports.tables.oversight import DECISIONS, USAGE, DecisionRow
 
 
 class MemoryOversight:
-    def __init__(self, held: OwnerRows, owner: Owner) -> None:
-        self._held = held
-        self._owner = owner
+    def __init__(self, tables: OwnerTables) -> None:
+        self._tables = tables
+        self._owner = tables.owner
 
     def find_decision(self, decision_id: str) -> Decision | None:
-        return next((forms.to_decision(row) for row in self._held.of("decisions", decision_id)), None)
+        row = self._tables.find(DECISIONS, decision_id)
+        return None if row is None else forms.to_decision(row)
 
     def list_decisions(
         self, *, limit: int, kind: DecisionKind | None = None, address: Address | None = None, before: str | None = None
     ) -> list[Decision]:
         rows = self._newest_first()
         if before is not None:
-            rows = rows[[row[2] for row in rows].index(before) + 1 :] if self.find_decision(before) is not None else []
+            rows = rows[[row.id for row in rows].index(before) + 1 :] if self.find_decision(before) is not None else []
         found = map(forms.to_decision, rows)
         return [one for one in found if kind in (None, one.kind) and address in (None, one.address)][:limit]
 
@@ -34,25 +35,24 @@ class MemoryOversight:
         if held is not None:
             forms.refuse_another(held, self._owner, decision)
             return False
-        last = max((row[3] for row in self._held.of("decisions")), default=0)
-        self._held.put("decisions", forms.decision_row(self._owner, decision, last + 1))
-        self.remove_decisions([row[2] for row in self._newest_first() if row[3] <= last + 1 - keep])
+        last = max((row.number for row in self._tables.each(DECISIONS)), default=0)
+        self._tables.put(DECISIONS, forms.decision_row(self._owner, decision, last + 1))
+        self.remove_decisions([row.id for row in self._newest_first() if row.number <= last + 1 - keep])
         return True
 
     def remove_decisions(self, ids: Sequence[str]) -> int:
-        gone = [row for row in self._held.of("decisions") if row[2] in ids]
+        gone = [row for row in self._tables.of(DECISIONS) if row.id in ids]
         for row in gone:
-            self._held.remove("decisions", row[:3])
+            self._tables.remove(DECISIONS, row)
         return len(gone)
 
     def list_usage(self) -> list[Usage]:
-        return [forms.to_usage(row) for row in self._held.of("usage")]
+        return [forms.to_usage(row) for row in self._tables.of(USAGE)]
 
     def add_usage(self, usage: Usage) -> None:
         row = forms.usage_row(self._owner, usage)
-        for held in self._held.of("usage", usage.purpose, usage.outcome):
-            row = forms.usage_sum(held, row)
-        self._held.put("usage", row)
+        held = self._tables.find(USAGE, usage.purpose, usage.outcome)
+        self._tables.put(USAGE, row if held is None else forms.usage_sum(held, row))
 
-    def _newest_first(self) -> list[AnyRow]:
-        return sorted(self._held.of("decisions"), key=lambda row: (row[3], row[2]), reverse=True)
+    def _newest_first(self) -> list[DecisionRow]:
+        return sorted(self._tables.of(DECISIONS), key=lambda row: (row.number, row.id), reverse=True)

@@ -7,17 +7,18 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from perdure.adapters.forking import watch_forks
-from perdure.adapters.memory.accesses import MemoryAccesses
+from perdure.adapters.forks import watch_forks
+from perdure.adapters.memory.access import MemoryAccesses
 from perdure.adapters.memory.conversation import MemoryConversation
-from perdure.adapters.memory.held import OwnerRows
 from perdure.adapters.memory.index import MemoryIndex
+from perdure.adapters.memory.knowledge import MemoryRecords
 from perdure.adapters.memory.oversight import MemoryOversight
-from perdure.adapters.memory.records import MemoryRecords
-from perdure.adapters.memory.series import MemorySeries
-from perdure.adapters.memory.state import MemoryState
+from perdure.adapters.memory.series import MemorySeries, MemoryState
+from perdure.adapters.memory.tables import OwnerTables
+from perdure.domain.conversation.messages import CallState, Cursor, Message, MessageQuery, Session, bounds
+from perdure.domain.conversation.tally import Tally
 from perdure.domain.errors import Conflict, InvalidInput, Unavailable
 from perdure.domain.jobs import (
     Claim,
@@ -37,32 +38,43 @@ from perdure.domain.jobs import (
     revived,
     settled,
 )
-from perdure.domain.journal import Attribution, Operation
-from perdure.domain.messages import CallState, Cursor, Message, MessageQuery, Session, bounds
+from perdure.domain.knowledge.journal import Attribution, Operation
 from perdure.domain.models import Usage
-from perdure.domain.reports import Finding, StoreDescription, StoreFile
+from perdure.domain.reports import DistributionReport, Finding, StoreDescription, StoreFile
 from perdure.domain.scope import Address, MessageId, Owner, SessionId, ToolCallId
-from perdure.domain.tally import Tally
-from perdure.domain.times import from_us
-from perdure.ports import rows, tallies
-from perdure.ports.index import INDEX_JOB, INDEXED, IndexHead, head_row, index_job, seed_rows
-from perdure.ports.oversight import to_usage, usage_sum
-from perdure.ports.rewriting import rewritten
-from perdure.ports.rows import STAYING, TABLES, AnyRow
-from perdure.ports.store import Features, Row, Tx, View
+from perdure.domain.times.instants import from_us
+from perdure.ports.store import Features, Progress, Row, Tx, View, not_distributed
+from perdure.ports.tables.conversation import TALLIES, tally_operation, tally_row, to_tally
+from perdure.ports.tables.index import INDEX_HEADS, INDEX_JOB, INDEXED, IndexHead, head_row, index_job, seed_rows
+from perdure.ports.tables.jobs import JOBS, job_row, to_job, to_queue_report
+from perdure.ports.tables.knowledge import OPERATIONS, OWNERS, OwnerRow, operation_row, to_operation
+from perdure.ports.tables.log import (
+    MESSAGES,
+    SESSIONS,
+    TOOL_CALLS,
+    call_row,
+    message_row,
+    session_row,
+    to_call,
+    to_message,
+    to_session,
+)
+from perdure.ports.tables.oversight import USAGE, UsageRow, to_usage, usage_sum
+from perdure.ports.tables.redaction import rewritten
+from perdure.ports.tables.rows import STAYING, TABLES, holds_rows, owned
+from perdure.ports.tables.table import AnyRow
 
 T = TypeVar("T")
-SCHEMA_VERSION = 9
+SCHEMA_VERSION = 13
 MAX_INTEGER = 2**63 - 1
 
 
 class MemoryTx:
-    def __init__(self, held: OwnerRows, owner: Owner) -> None:
-        self._held = held
-        self._owner = owner
-        self._prefix = (owner.space, owner.user)
-        self._began = len(held.tables["operations"])
-        self.index = MemoryIndex(held, owner)
+    def __init__(self, tables: OwnerTables) -> None:
+        self._tables = tables
+        self._owner = tables.owner
+        self._began = len(tables.each(OPERATIONS))
+        self.index = MemoryIndex(tables)
 
     def finish(self) -> None:
         """What a transaction does last."""
@@ -72,37 +84,40 @@ class MemoryTx:
 
     @property
     def state(self) -> MemoryState:
-        return MemoryState(self._held, self._owner)
+        return MemoryState(self._tables)
 
     @property
     def series(self) -> MemorySeries:
-        return MemorySeries(self._held, self._owner)
+        return MemorySeries(self._tables)
 
     @property
     def conversation(self) -> MemoryConversation:
-        return MemoryConversation(self._held, self._owner)
+        return MemoryConversation(self._tables)
 
     @property
     def records(self) -> MemoryRecords:
-        return MemoryRecords(self._held, self._owner)
+        return MemoryRecords(self._tables)
 
     @property
     def oversight(self) -> MemoryOversight:
-        return MemoryOversight(self._held, self._owner)
+        return MemoryOversight(self._tables)
 
     @property
     def accesses(self) -> MemoryAccesses:
-        return MemoryAccesses(self._held, self._owner)
+        return MemoryAccesses(self._tables)
 
     @property
     def journalled(self) -> tuple[int, ...]:
-        return tuple(range(self._began + 1, len(self._held.tables["operations"]) + 1))
+        return tuple(range(self._began + 1, len(self._tables.each(OPERATIONS)) + 1))
 
     # -- the log
 
     def _messages(self) -> list[Message]:
-        names = {row[:5]: row[5] for row in self._held.of("sessions")}
-        return [rows.to_message((*row, names[row[:5]])) for row in self._held.of("messages")]
+        names = {SESSIONS.key_of(row): row.session for row in self._tables.each(SESSIONS)}
+        return [to_message((*row, names[SESSIONS.key_of(row)])) for row in self._tables.of(MESSAGES)]
+
+    def together(self, *works: Callable[[], Any]) -> list[Any]:
+        return [work() for work in works]
 
     def find_messages(self, ids: Sequence[MessageId]) -> dict[MessageId, Message]:
         wanted = set(ids)
@@ -119,7 +134,7 @@ class MemoryTx:
         return inside[: query.limit] if query.after is not None else inside[max(0, len(inside) - query.limit) :]
 
     def _sessions(self, address: Address | None) -> list[Session]:
-        sessions = [rows.to_session(row) for row in self._held.of("sessions")]
+        sessions = [to_session(row) for row in self._tables.of(SESSIONS)]
         return [session for session in sessions if address is None or session.address == address]
 
     def latest_session(self, address: Address) -> Session | None:
@@ -138,7 +153,7 @@ class MemoryTx:
         return inside[:limit]
 
     def find_calls(self, address: Address, ids: Sequence[ToolCallId]) -> list[CallState]:
-        calls = [rows.to_call(row) for row in self._held.of("tool_calls", address.agent, address.channel)]
+        calls = [to_call(row) for row in self._tables.of(TOOL_CALLS, address.agent, address.channel)]
         return sorted((call for call in calls if call.id in ids), key=lambda call: (call.session_number, call.id))
 
     def put_sessions(self, sessions: Iterable[Session]) -> None:
@@ -146,42 +161,49 @@ class MemoryTx:
             namesake = self.find_session(session.address, session.id)
             if namesake is not None and namesake.number != session.number:
                 raise Conflict(f"another session of the address has the id {session.id!r:.80}; read again")
-            self._held.put("sessions", rows.session_row(self._owner, session))
+            self._tables.put(SESSIONS, session_row(self._owner, session))
 
     def append(self, messages: Sequence[Message]) -> None:
         for message in messages:
-            row = rows.message_row(self._owner, message)
-            if row[:6] in self._held.tables["messages"] or self.find_messages([message.id]):
+            place = (message.address.agent, message.address.channel, message.session_number)
+            if self._tables.find(MESSAGES, *place, message.seq) is not None or self.find_messages([message.id]):
                 raise Conflict(f"another message holds the place or id {message.id!r:.80}; read again")
-            if row[:5] not in self._held.tables["sessions"]:
+            if self._tables.find(SESSIONS, *place) is None:
                 raise Conflict(f"message {message.id!r:.80} names a session that does not exist; read again")
-            self._held.put("messages", row)
+            self._tables.put(MESSAGES, message_row(self._owner, message))
 
     def put_calls(self, address: Address, calls: Iterable[CallState]) -> None:
         for call in calls:
-            self._held.put("tool_calls", rows.call_row(self._owner, address, call))
+            self._tables.put(TOOL_CALLS, call_row(self._owner, address, call))
 
     # -- jobs
 
     def find_job(self, kind: str, key: str) -> Job | None:
-        row = self._held.tables["jobs"].get((*self._prefix, kind, key))
-        return None if row is None else rows.to_job(row)
+        row = self._tables.find(JOBS, kind, key)
+        return None if row is None else to_job(row)
 
     def list_jobs(self, state: JobState | None, *, limit: int) -> list[Job]:
-        jobs = [rows.to_job(row) for row in self._held.of("jobs")]
+        jobs = [to_job(row) for row in self._tables.of(JOBS)]
         return [job for job in jobs if state in (None, job.state)][:limit]
+
+    def ask_waiting(self, kinds: Sequence[str], *, limit: int) -> Callable[[], list[Job]]:
+        def waiting() -> list[Job]:
+            jobs = [job for job in self.list_jobs(None, limit=2**62) if job.due_at is not None and job.kind in kinds]
+            return sorted(jobs, key=lambda job: (job.due_at or job.updated_at, job.kind, job.key))[:limit]
+
+        return waiting
 
     def enqueue(self, job: NewJob, *, now: datetime, queue_max: int) -> bool:
         held = self.find_job(job.kind, job.key)
         if held is not None:
             changed = requeued(held, job, now)
             if changed is not None:
-                self._held.put("jobs", rows.job_row(changed))
+                self._tables.put(JOBS, job_row(changed))
             return False
-        waiting = sum(row[6] is not None for row in self._held.of("jobs"))
+        waiting = sum(row.due_at_us is not None for row in self._tables.each(JOBS))
         if waiting >= queue_max:
             raise queue_full(waiting)
-        self._held.put("jobs", rows.job_row(new_job(self._owner, job, now)))
+        self._tables.put(JOBS, job_row(new_job(self._owner, job, now)))
         return True
 
     def settle(self, job: Job, settlement: Settlement, *, now: datetime) -> bool:
@@ -194,54 +216,54 @@ class MemoryTx:
         held = self.find_job(kind, key)
         if held is None or held.state != "dead":
             return False
-        self._held.put("jobs", rows.job_row(revived(held, now)))
+        self._tables.put(JOBS, job_row(revived(held, now)))
         return True
 
     def remove_jobs(self, *, done_before: datetime) -> int:
         old = [job for job in self.list_jobs("done", limit=2**62) if job.updated_at < done_before]
         for job in old:
-            self._held.remove("jobs", (*self._prefix, job.kind, job.key))
+            self._tables.remove_key(JOBS, job.kind, job.key)
         return len(old)
 
     def _under_lease(self, job: Job, change: Callable[[Job], Job]) -> bool:
         held = self.find_job(job.kind, job.key)
         if held is None or not holds_lease(held, job):
             return False
-        self._held.put("jobs", rows.job_row(change(held)))
+        self._tables.put(JOBS, job_row(change(held)))
         return True
 
     # -- derived rows and their journal
 
     def find_tally(self, address: Address, session_number: int) -> Tally | None:
-        row = self._held.tables["tallies"].get((*self._prefix, address.agent, address.channel, session_number))
-        return None if row is None else tallies.to_tally(row)
+        row = self._tables.find(TALLIES, address.agent, address.channel, session_number)
+        return None if row is None else to_tally(row)
 
     def list_operations(self, *, limit: int, before: int | None = None) -> list[Operation]:
-        operations = [rows.to_operation(row) for row in reversed(self._held.of("operations"))]
+        operations = [to_operation(row) for row in reversed(self._tables.of(OPERATIONS))]
         return [operation for operation in operations if before is None or operation.seq < before][:limit]
 
     def redact(self, message: Message) -> None:
-        self._held.put("messages", rows.message_row(self._owner, message))
+        self._tables.put(MESSAGES, message_row(self._owner, message))
 
     def rewrite(self, change: Callable[[str], str]) -> dict[str, list[AnyRow]]:
         changed: dict[str, list[AnyRow]] = {}
         for table, spec in TABLES.items():
             if spec.rebuilt:
                 continue
-            found = [(row, rewritten(table, row, change)) for row in self._held.of(table)]
+            found = [(row, spec.named(rewritten(table, row, change))) for row in self._tables.of(spec)]
             changed[table] = [new for old, new in found if new != old]
             for row in changed[table]:
-                self._held.put(table, row)
+                self._tables.put(spec, row)
         return changed
 
     def put_tally(self, tally: Tally, *, by: Attribution) -> None:
         if self.find_session(tally.address, tally.session_number) is None:
             raise Conflict("the tally counts a session that does not exist; read again")
-        seq = len(self._held.tables["operations"]) + 1
-        operation = tallies.tally_operation(seq, self.find_tally(tally.address, tally.session_number), tally, by)
-        self._held.put("owners", (*self._prefix, seq))
-        self._held.put("operations", rows.operation_row(self._owner, operation))
-        self._held.put("tallies", tallies.tally_row(self._owner, tally, seq))
+        seq = len(self._tables.each(OPERATIONS)) + 1
+        operation = tally_operation(seq, self.find_tally(tally.address, tally.session_number), tally, by)
+        self._tables.put(OWNERS, OwnerRow(self._owner.space, self._owner.user, seq))
+        self._tables.put(OPERATIONS, operation_row(self._owner, operation))
+        self._tables.put(TALLIES, tally_row(self._owner, tally, seq))
 
 
 class MemorySnapshot:
@@ -255,29 +277,29 @@ class MemorySnapshot:
 
 
 class MemoryStore:
-    features = Features(durable=False, shared=False, row_security=False)
+    features = Features(durable=False, shared=False, erases_in_place=True, row_security=False)
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
         watch_forks(self)
-        self._owners: dict[Owner, OwnerRows] = {}
+        self._owners: dict[Owner, OwnerTables] = {}
         self._closed = False
 
     def read(self, owner: Owner, work: Callable[[View], T], *, deadline_s: float | None = None) -> T:
         with self._open():
-            return work(MemoryTx(self._owners.get(owner, OwnerRows()), owner))
+            return work(MemoryTx(self._owners.get(owner, OwnerTables(owner))))
 
     def write(self, owner: Owner, work: Callable[[Tx], T], *, deadline_s: float | None = None) -> T:
         with self._open():
-            held = self._owners.setdefault(owner, OwnerRows())
+            tables = self._owners.setdefault(owner, OwnerTables(owner))
             try:
-                tx = MemoryTx(held, owner)
+                tx = MemoryTx(tables)
                 result = work(tx)
                 tx.finish()
             except BaseException:
-                held.roll_back()
+                tables.roll_back()
                 raise
-            held.commit()
+            tables.commit()
             return result
 
     def claim(self, claim: Claim) -> list[Job]:
@@ -288,20 +310,19 @@ class MemoryStore:
             due.sort(key=lambda job: (job.due_at, job.owner.space, job.owner.user, job.kind, job.key))
             taken = [claimed(job, claim) for job in due[: claim.limit]]
             for job in taken:
-                self._owners[job.owner].put("jobs", rows.job_row(job))
+                self._owners[job.owner].put(JOBS, job_row(job))
                 self._owners[job.owner].commit()
             return taken
 
     def queue(self, now: datetime) -> QueueReport:
         with self._open():
             counts: dict[str, tuple[int, int | None, int]] = {}
-            for held in self._owners.values():
-                for row in held.of("jobs"):
-                    count, due, tried = counts.get(row[4], (0, None, 0))
-                    # A job of the year 1970 was made by a restore: it is due at once, and never late.
-                    late = [one for one in (due, row[6]) if one]
-                    counts[row[4]] = (count + 1, min(late, default=None), tried + (row[7] > 0))
-            return rows.to_queue_report([(state, *rest) for state, rest in counts.items()], now)
+            for row in (row for tables in self._owners.values() for row in tables.each(JOBS)):
+                count, due, tried = counts.get(row.state, (0, None, 0))
+                # A job of the year 1970 was made by a restore: it is due at once, and never late.
+                late = [one for one in (due, row.due_at_us) if one]
+                counts[row.state] = (count + 1, min(late, default=None), tried + (row.attempts > 0))
+            return to_queue_report([(state, *rest) for state, rest in counts.items()], now)
 
     def list_dead(self, *, limit: int) -> list[Job]:
         with self._open():
@@ -312,9 +333,9 @@ class MemoryStore:
 
     def usage(self) -> list[Usage]:
         with self._open():
-            totals: dict[AnyRow, AnyRow] = {}
-            for row in (row for held in self._owners.values() for row in held.of("usage")):
-                name = row[2:4]
+            totals: dict[tuple[str, str], UsageRow] = {}
+            for row in (row for tables in self._owners.values() for row in tables.each(USAGE)):
+                name = (row.purpose, row.outcome)
                 totals[name] = usage_sum(totals[name], row) if name in totals else row
             return [to_usage(totals[name]) for name in sorted(totals)]
 
@@ -323,54 +344,55 @@ class MemoryStore:
 
     def erase(self, owner: Owner) -> int:
         with self._open():
-            held = self._owners.pop(owner, OwnerRows())
-            return sum(len(table) for table in held.tables.values())
+            tables = self._owners.pop(owner, OwnerTables(owner))
+            return sum(len(rows) for rows in tables.rows.values())
 
     @contextmanager
     def snapshot(self, owner: Owner | None = None) -> Iterator[MemorySnapshot]:
         with self._open():
-            seen = [held for whose, held in self._owners.items() if owner in (None, whose)]
-            tables = {
-                name: sorted((row for held in seen for row in held.tables[name].values()), key=_by_key(name)) for name in TABLES
+            seen = [tables for whose, tables in self._owners.items() if owner in (None, whose)]
+            rows = {
+                name: sorted((row for tables in seen for row in tables.each(spec)), key=spec.key_of)
+                for name, spec in TABLES.items()
             }
-        yield MemorySnapshot(tables)
+        yield MemorySnapshot(rows)
 
     def restore(self, schema_version: int, tables: Iterable[tuple[str, Iterator[Row]]], *, replace: bool) -> Mapping[str, int]:
         if schema_version != SCHEMA_VERSION:
             raise InvalidInput(f"a store in memory takes backups of schema version {SCHEMA_VERSION}, not {schema_version}")
         with self._open():
-            if not replace and any(table for held in self._owners.values() for table in held.tables.values()):
+            if not replace and any(rows for held in self._owners.values() for rows in held.rows.values()):
                 raise Conflict("the store is not empty; choose a new one, or say that it is to be replaced")
-            owners: dict[Owner, OwnerRows] = {}
+            owners: dict[Owner, OwnerTables] = {}
             counts: dict[str, int] = {}
             for table, content in tables:
                 counts[table] = 0
                 for row in content:
                     owner = Owner(str(row[0]), str(row[1]))
-                    owners.setdefault(owner, OwnerRows()).put(table, row)
+                    owners.setdefault(owner, OwnerTables(owner)).put(TABLES[table], TABLES[table].named(row))
                     counts[table] += 1
-            for owner, held in owners.items() if "index_heads" not in counts else ():
-                _seed_index(owner, held)
             for held in owners.values():
+                if "index_heads" not in counts:
+                    _seed_index(held)
                 held.commit()
             self._owners = owners
             return counts
 
     def refill(self, owner: Owner, tables: Iterable[tuple[str, Iterator[Row]]], *, replace: bool) -> Mapping[str, int]:
         with self._open():
-            before = self._owners.get(owner, OwnerRows()).tables
-            if not replace and any(held for name, held in before.items() if not TABLES[name].stays):
-                raise rows.holds_rows(owner)
-            held, counts = OwnerRows(), dict[str, int]()
+            before = self._owners.get(owner, OwnerTables(owner)).rows
+            if not replace and any(rows for name, rows in before.items() if not TABLES[name].stays):
+                raise holds_rows(owner)
+            held, counts = OwnerTables(owner), dict[str, int]()
             for table, row in ((name, row) for name in STAYING for row in before[name].values()):
-                held.put(table, row)
+                held.put(TABLES[table], row)
             for table, content in tables:
                 counts[table] = 0
                 for row in content:
-                    held.put(table, rows.owned(owner, row))
+                    held.put(TABLES[table], TABLES[table].named(owned(owner, row)))
                     counts[table] += 1
             for table, row in seed_rows(owner, os.urandom(8).hex(), counts):
-                held.put(table, row)
+                held.put(TABLES[table], TABLES[table].named(row))
             held.commit()
             self._owners[owner] = held
             return counts
@@ -378,8 +400,14 @@ class MemoryStore:
     def check(self) -> Iterator[Finding]:
         return iter(())
 
-    def purge(self) -> None:
+    def overwrite(self) -> str:
+        return ""
+
+    def purge(self, progress: Progress | None = None) -> None:
         """Nothing to give back: what was deleted is gone."""
+
+    def distribute(self) -> DistributionReport:
+        raise not_distributed("a store in memory")
 
     def describe(self) -> StoreDescription:
         return StoreDescription(
@@ -409,7 +437,7 @@ class MemoryStore:
         self._lock = threading.RLock()
 
     def _jobs(self) -> list[Job]:
-        return [rows.to_job(row) for held in self._owners.values() for row in held.of("jobs")]
+        return [to_job(row) for tables in self._owners.values() for row in tables.of(JOBS)]
 
     @contextmanager
     def _open(self) -> Iterator[None]:
@@ -419,15 +447,11 @@ class MemoryStore:
             yield
 
 
-def _seed_index(owner: Owner, held: OwnerRows) -> None:
+def _seed_index(tables: OwnerTables) -> None:
     """The job that makes the index of an owner anew, if there is anything to index."""
-    if not any(held.tables[name] for name in INDEXED):
+    if not any(tables.rows[name] for name in INDEXED):
         return
-    held.put("index_heads", head_row(owner, IndexHead(os.urandom(8).hex())))
-    name = (owner.space, owner.user, INDEX_JOB, INDEX_JOB)
-    row = held.tables["jobs"].get(name, rows.job_row(new_job(owner, index_job(from_us(0)), from_us(0))))
-    held.put("jobs", (*name, "ready", row[5], 0, 0, *row[8:11], None, *row[12:]))
-
-
-def _by_key(table: str) -> Callable[[AnyRow], AnyRow]:
-    return lambda row: row[: TABLES[table].key]
+    tables.put(INDEX_HEADS, head_row(tables.owner, IndexHead(os.urandom(8).hex())))
+    held = tables.find(JOBS, INDEX_JOB, INDEX_JOB)
+    row = held or job_row(new_job(tables.owner, index_job(from_us(0)), from_us(0)))
+    tables.put(JOBS, row._replace(state="ready", due_at_us=0, attempts=0, worker=None))

@@ -1,6 +1,10 @@
 """Chat models behind a server, whichever protocol it speaks: asks once, reads the answer, and learns what the server takes.
 
 The protocols are in `openai.py` and `ollama.py`, the way there and back in `adapters/wire.py`.
+
+Ollama's own protocol: `POST /api/chat`. Unlike its OpenAI face, it takes `num_ctx` and says when it would cut.
+
+OpenAI's protocol, which most servers speak: `POST /v1/chat/completions`.
 """
 
 from __future__ import annotations
@@ -11,12 +15,12 @@ from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from typing import Any
 
-from perdure.adapters.wire import Peer, Wire, check_address
-from perdure.adapters.wire_failures import Late, Refused, unreadable
+from perdure.adapters.models.streams import OllamaStream, OpenAIStream, TextStream
+from perdure.adapters.wire import DeadlinePassed, Peer, RequestRefused, Wire, check_address, unreadable
 from perdure.domain.errors import InvalidInput, Unsupported
 from perdure.domain.models import ChatReply, ChatRequest
-from perdure.domain.text import Json, brief
-from perdure.ports.chat import ModelRefused, ModelTimeout
+from perdure.domain.text.rules import Json, brief
+from perdure.ports.models import ModelRefused, ModelTimeout
 
 CALLS_MAX = 4
 REPLY_BYTES_MAX = 4 * 1024 * 1024
@@ -47,15 +51,17 @@ class ModelServer:
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
+class RequestForm:
     """How a server wants to be asked, as far as it is known: not all take what their protocol promises."""
 
     form: int = 0
     """How the schema is sent: 0 as it is, 1 only that JSON is wanted, 2 not at all."""
     tokens_key: str = "max_tokens"
     has_temperature: bool = True
+    streams: bool = True
+    """Whether it sends an answer in pieces, where somebody wants to see it come."""
 
-    def instead(self, refusal: Refused, *, has_schema: bool) -> Manner | None:
+    def instead(self, refusal: RequestRefused, *, has_schema: bool, is_streamed: bool = False) -> RequestForm | None:
         """Another way to ask after a refusal; None if there is no other."""
         if refusal.reason or not refusal.may_be_length:
             return None
@@ -63,11 +69,13 @@ class Manner:
             return replace(self, tokens_key="max_completion_tokens")
         if refusal.param == "temperature" and self.has_temperature:
             return replace(self, has_temperature=False)
-        return replace(self, form=self.form + 1) if has_schema and self.form < 2 else None
+        if has_schema:
+            return replace(self, form=self.form + 1) if self.form < 2 else None
+        return replace(self, streams=False) if is_streamed and self.streams else None
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class ServerAnswer:
     """What a server's answer says: the reply, or that the model will not."""
 
     reply: ChatReply
@@ -75,20 +83,22 @@ class Heard:
 
 
 @dataclass(frozen=True, slots=True)
-class Protocol:
+class ChatProtocol:
     """What differs between servers."""
 
     name: str
     url: Callable[[str], str]
-    question: Callable[[ModelServer, ChatRequest, Manner], dict[str, Json]]
-    heard: Callable[[Any], Heard]
+    question: Callable[[ModelServer, ChatRequest, RequestForm], dict[str, Json]]
+    read: Callable[[Any], ServerAnswer]
     """Reads an answer; whatever it raises over one of another shape means that the answer is unreadable."""
+    stream: Callable[[Callable[[str], None]], TextStream]
+    """Reads one that comes in pieces, and tells the text as far as it has come."""
 
 
 class ServedModel:
     """A chat model behind a server. Safe to share between threads."""
 
-    def __init__(self, server: ModelServer, protocol: Protocol, *, pause: Callable[[float], None] = time.sleep) -> None:
+    def __init__(self, server: ModelServer, protocol: ChatProtocol, *, pause: Callable[[float], None] = time.sleep) -> None:
         if find_spec("httpx2") is None:
             raise Unsupported("models over HTTP need httpx2; install `perdure[models]`, or leave the setting `model` empty")
         self._server = server
@@ -96,7 +106,7 @@ class ServedModel:
         peer = Peer("model", protocol.url(server.base_url.rstrip("/")), server.api_key, REPLY_BYTES_MAX, CALLS_MAX)
         self._who = peer.who
         self._wire = Wire(peer, pause=pause)
-        self._manner = Manner()
+        self._manner = RequestForm()
 
     def __repr__(self) -> str:
         return f"ServedModel({self._protocol.name}, {self._server.base_url!r}, model={self._server.model!r})"
@@ -111,12 +121,12 @@ class ServedModel:
         manner = self._manner
         while True:  # each turn answers, gives up, or knows one way less to ask
             try:
-                reply = self._asked(request, manner, until)
+                reply = self._ask(request, manner, until)
                 self._manner = manner
                 return reply
-            except Refused as error:
+            except RequestRefused as error:
                 words = f"{error}, because of its content" if error.reason in FILTERED else str(error)
-                other = manner.instead(error, has_schema=request.schema is not None)
+                other = manner.instead(error, has_schema=request.schema is not None, is_streamed=_is_streamed(request, manner))
             if other is None:
                 raise ModelRefused(words, retry_after_s=REFUSED_AGAIN_S)
             manner = other
@@ -125,29 +135,37 @@ class ServedModel:
         """Give the connections back; it can be used again."""
         self._wire.close()
 
-    def _asked(self, request: ChatRequest, manner: Manner, until: float) -> ChatReply:
+    def _ask(self, request: ChatRequest, manner: RequestForm, until: float) -> ChatReply:
         question = self._protocol.question(self._server, request, manner)
         try:
-            answer = self._wire.ask(question, until=until, deadline_s=request.deadline_s)
-        except Late as error:
+            answer = self._wire.ask(question, until=until, deadline_s=request.deadline_s, stream=self._stream(request, manner))
+        except DeadlinePassed as error:
             raise ModelTimeout(str(error)) from error
-        heard = _heard(self._protocol, answer)
-        if heard is None:
+        read = _read_answer(self._protocol, answer)
+        if read is None:
             raise unreadable(self._who, "it has no words where they belong")
-        if heard.refused:
+        if read.refused:
             raise ModelRefused(f"{self._who} will not answer this: it, or a filter, refuses", retry_after_s=REFUSED_AGAIN_S)
-        return heard.reply
+        return read.reply
+
+    def _stream(self, request: ChatRequest, manner: RequestForm) -> Callable[[], TextStream] | None:
+        tell = request.on_text
+        return None if tell is None or not _is_streamed(request, manner) else lambda: self._protocol.stream(tell)
 
 
-def _heard(protocol: Protocol, answer: object) -> Heard | None:
+def _is_streamed(request: ChatRequest, manner: RequestForm) -> bool:
+    return request.on_text is not None and request.schema is None and manner.streams
+
+
+def _read_answer(protocol: ChatProtocol, answer: object) -> ServerAnswer | None:
     # The errors stay here: they may quote the answer.
     try:
-        return protocol.heard(answer)
+        return protocol.read(answer)
     except (KeyError, IndexError, TypeError, ValueError, AttributeError):
         return None
 
 
-def spoken(request: ChatRequest) -> list[Json]:
+def wire_messages(request: ChatRequest) -> list[Json]:
     """The messages as both protocols have them; half surrogates, which many servers choke on, as `?`."""
     return [{"role": one.role, "content": one.content.encode("utf-8", "replace").decode()} for one in request.messages]
 
@@ -171,3 +189,96 @@ def _without_lengths(value: Json) -> Json:
 def tokens(value: object) -> int:
     """A count that a server gives; 0 where it gives none, or nonsense."""
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31 else 0
+
+
+def ollama_model(server: ModelServer) -> ServedModel:
+    """A model behind `{base_url}/api/chat`."""
+    return ServedModel(server, OLLAMA)
+
+
+def _ollama_question(server: ModelServer, request: ChatRequest, manner: RequestForm) -> dict[str, Json]:
+    question: dict[str, Json] = {
+        "model": server.model,
+        "messages": wire_messages(request),
+        "stream": _is_streamed(request, manner),
+        # Off: a conversation cut by the server is cut without a word, at its oldest part, where our instructions stand.
+        "truncate": False,
+        "options": {"num_ctx": server.num_ctx, "num_predict": request.tokens_max, "temperature": request.temperature},
+    }
+    if request.schema is not None and manner.form < 2:
+        question["format"] = sendable(request.schema) if manner.form == 0 else "json"
+    return question
+
+
+def _read_ollama(answer: Any) -> ServerAnswer:
+    content = answer["message"]["content"]
+    if not isinstance(content, str):
+        raise TypeError("no content")
+    return ServerAnswer(
+        ChatReply(
+            content,
+            tokens(answer.get("prompt_eval_count")),
+            tokens(answer.get("eval_count")),
+            cut=answer.get("done_reason") == "length",
+        )
+    )
+
+
+OLLAMA = ChatProtocol("ollama", lambda base: base + "/api/chat", _ollama_question, _read_ollama, OllamaStream)
+
+
+def openai_model(server: ModelServer) -> ServedModel:
+    """A model behind `{base_url}/v1/chat/completions`; a `base_url` that ends in `/v1` already is taken as it is."""
+    return ServedModel(server, OPENAI)
+
+
+def _openai_question(server: ModelServer, request: ChatRequest, manner: RequestForm) -> dict[str, Json]:
+    question: dict[str, Json] = {
+        "model": server.model,
+        "messages": wire_messages(request),
+        manner.tokens_key: request.tokens_max,
+        "stream": _is_streamed(request, manner),
+    }
+    if _is_streamed(request, manner):
+        question["stream_options"] = {"include_usage": True}
+    if manner.has_temperature:
+        question["temperature"] = request.temperature
+    if request.schema is not None and manner.form == 0:
+        named = {"name": request.purpose, "schema": sendable(request.schema), "strict": True}
+        question["response_format"] = {"type": "json_schema", "json_schema": named}
+    elif request.schema is not None and manner.form == 1:
+        question["response_format"] = {"type": "json_object"}
+    return question
+
+
+def _read_openai(answer: Any) -> ServerAnswer:
+    choice = answer["choices"][0]
+    message, usage = choice["message"], answer.get("usage") or {}
+    refused = bool(message.get("refusal")) or choice.get("finish_reason") == "content_filter"
+    content = message.get("content")
+    if isinstance(content, list):  # some servers answer in parts
+        content = "".join(part["text"] for part in content if part.get("type") == "text")
+    if not isinstance(content, str):
+        content = _nothing(refused)
+    reply = ChatReply(
+        content,
+        tokens(usage.get("prompt_tokens")),
+        tokens(usage.get("completion_tokens")),
+        cut=choice.get("finish_reason") == "length",
+    )
+    return ServerAnswer(reply, refused)
+
+
+def _nothing(refused: bool) -> str:
+    if not refused:
+        raise TypeError("no content")
+    return ""
+
+
+OPENAI = ChatProtocol(
+    "openai",
+    lambda base: base.removesuffix("/v1") + "/v1/chat/completions",
+    _openai_question,
+    _read_openai,
+    OpenAIStream,
+)

@@ -14,6 +14,8 @@ from psycopg import errors
 from psycopg.abc import PQGen
 
 from perdure.domain.errors import Conflict, Corrupt, InvalidInput, PerdureError, Unavailable, Unsupported
+from perdure.domain.scope import Owner
+from perdure.ports.store import ReadOnly
 
 RV = TypeVar("RV")
 
@@ -21,10 +23,11 @@ GONE = "PostgreSQL cannot be reached, refused the connection or ended it; check 
 REPORT = "perdure and PostgreSQL disagree; please report this"
 
 ABANDONED_KEPT = 256
-END_ABANDONED = (
-    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_xid = ANY("
-    "ARRAY(SELECT (number::xid8)::xid FROM unnest(%s::text[]) AS number))"
-)
+END_ABANDONED = """
+SELECT pg_terminate_backend(pid) FROM pg_locks
+WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+  AND objsubid = 1 AND ((classid::bigint << 32) | objid::bigint) = ANY(%s::bigint[]) AND pid <> pg_backend_pid()
+"""
 
 # By the nearest class in an error's ancestry. A test fails on a driver error that ends at none of these.
 MEANING: dict[type[Exception], tuple[type[PerdureError], str]] = {
@@ -42,6 +45,11 @@ MEANING: dict[type[Exception], tuple[type[PerdureError], str]] = {
         Unavailable,
         "the role lacks a privilege; see docs/how-to/postgresql.md for the grants it needs",
     ),
+    errors.InvalidTextRepresentation: (
+        # The policies of the tables say so; no statement of ours has PostgreSQL read a value from a text.
+        Unavailable,
+        "whose rows are meant did not reach the server that holds them; if the store was distributed meanwhile, open it again",
+    ),
     errors.InvalidPassword: (Unavailable, "PostgreSQL refused the password; correct it in the URL"),
     errors.InvalidAuthorizationSpecification: (Unavailable, "PostgreSQL refused the role; correct it in the URL"),
     errors.InvalidCatalogName: (Unavailable, "the database does not exist; create it, or correct the URL"),
@@ -55,9 +63,9 @@ MEANING: dict[type[Exception], tuple[type[PerdureError], str]] = {
     errors.SerializationFailure: (Unavailable, "another transaction came first, again and again; try again"),
     errors.DeadlockDetected: (Unavailable, "two transactions waited for each other, again and again; try again"),
     errors.LockNotAvailable: (Unavailable, "the row is locked by another transaction; try again"),
-    errors.ReadOnlySqlTransaction: (Unavailable, "this PostgreSQL is read-only, perhaps a replica; use the primary"),
+    errors.ReadOnlySqlTransaction: (ReadOnly, "this PostgreSQL is read-only, perhaps a replica; use the primary"),
     errors.DataCorrupted: (Corrupt, "PostgreSQL reports damaged data; stop, restore a backup"),
-    errors.IndexCorrupted: (Corrupt, "PostgreSQL reports a damaged index; REINDEX, then run `perdure verify`"),
+    errors.IndexCorrupted: (Corrupt, "PostgreSQL reports a damaged index; REINDEX, then run `perdure admin verify`"),
 }
 
 
@@ -96,14 +104,13 @@ class DeadlineExceeded(psycopg.OperationalError):
 
 
 class AnswerLost(psycopg.OperationalError):
-    """The connection broke during a commit: whether it happened can be asked for by the number of the transaction."""
+    """The connection broke during a commit: whether it happened can be asked for by its token."""
 
-    def __init__(self, transaction: str | None, result: object, *, once: bool) -> None:
+    def __init__(self, noted: tuple[Owner, int] | None, result: object) -> None:
         super().__init__("commit")
-        self.transaction = transaction
+        self.noted = noted
+        """Whose row the token is in; None if nothing of an owner's was changed."""
         self.result = result
-        self.once = once
-        """It must not be run again if its commit may have happened."""
 
 
 class DeadlineConnection(psycopg.Connection[tuple[object, ...]]):
@@ -111,8 +118,16 @@ class DeadlineConnection(psycopg.Connection[tuple[object, ...]]):
 
     until: float | None = None
     allowed_s: float = 0.0
-    once: bool = False
-    """The transaction in hand must not be run again if its commit may have happened."""
+    changed: bool = False
+    """The transaction in hand has changed something of its owner's."""
+    warned: bool = False
+    """The server has warned of something since this was last put back."""
+    made_at: float = 0.0
+    place: tuple[str, str] = ("", "")
+    """Host and port of the server, which a connection that is closed does not tell any more."""
+
+    def note(self, notice: errors.Diagnostic) -> None:
+        self.warned = self.warned or notice.severity_nonlocalized == "WARNING"
 
     def allow(self, seconds: float) -> None:
         self.allowed_s = seconds
@@ -133,28 +148,37 @@ class DeadlineConnection(psycopg.Connection[tuple[object, ...]]):
             raise DeadlineExceeded(self.allowed_s) from error
 
 
-class Abandoned:
+def again(error: Exception) -> bool:
+    """Whether running the same work once more can succeed. It may: a write carries its own ids, or says that it has none."""
+    if isinstance(error, DeadlineExceeded | AnswerLost | psycopg_pool.PoolTimeout | psycopg_pool.PoolClosed):
+        return False
+    rivals = (errors.UniqueViolation, errors.ForeignKeyViolation, errors.SerializationFailure, errors.DeadlockDetected)
+    lost = isinstance(error, psycopg.OperationalError) and error.sqlstate in (None, "57P01", "57P02", "08006", "08003")
+    return isinstance(error, rivals) or lost
+
+
+class AbandonedTransactions:
     """Transactions whose connection we lost, or gave up: the server may not know, and goes on with their locks.
 
     It ends a transaction that is idle. One that is cut off between a statement and the mark that follows it is not idle in
-    its eyes: it waits for the mark, with all that it has locked, until TCP finds out. So the next connection ends it. A
-    transaction's number names it beyond doubt, whichever process serves it.
+    its eyes: it waits for the mark, with all that it has locked, until TCP finds out. So the next connection ends it. Each
+    holds a lock on its token, which names it beyond doubt, whichever process serves it.
     """
 
     def __init__(self) -> None:
-        self._numbers: deque[str] = deque(maxlen=ABANDONED_KEPT)
+        self._tokens: deque[int] = deque(maxlen=ABANDONED_KEPT)
 
-    def note(self, number: str) -> None:
-        self._numbers.append(number)
+    def note(self, token: int) -> None:
+        self._tokens.append(token)
 
     def end_all(self, connection: psycopg.Connection[tuple[object, ...]]) -> None:
         """By a new connection of the login role, which may end what is its own."""
-        numbers = [*self._numbers]
-        if not numbers:
+        tokens = [*self._tokens]
+        if not tokens:
             return
         # A server may be set up to forbid even that. Those that are idle end by themselves.
         with suppress(errors.InsufficientPrivilege):
-            connection.execute(END_ABANDONED, (numbers,))
-        for number in numbers:
+            connection.execute(END_ABANDONED, (tokens,), prepare=False)
+        for token in tokens:
             with suppress(ValueError):
-                self._numbers.remove(number)
+                self._tokens.remove(token)

@@ -134,55 +134,6 @@ CREATE TABLE tallies (
 -- The database refuses rows of other owners even if a condition of ours were missing. Each transaction says whose it is;
 -- `perdure.everyone` is switched on by the few calls that concern the whole store: claiming jobs, verification, backup.
 
-ALTER TABLE sessions ENABLE ROW LEVEL SECURITY;
-ALTER TABLE sessions FORCE ROW LEVEL SECURITY;
-CREATE POLICY own_rows ON sessions USING (
-    (space = current_setting('perdure.space', true) AND user_id = current_setting('perdure.user', true))
-    OR current_setting('perdure.everyone', true) = 'on'
-);
-
-ALTER TABLE messages ENABLE ROW LEVEL SECURITY;
-ALTER TABLE messages FORCE ROW LEVEL SECURITY;
-CREATE POLICY own_rows ON messages USING (
-    (space = current_setting('perdure.space', true) AND user_id = current_setting('perdure.user', true))
-    OR current_setting('perdure.everyone', true) = 'on'
-);
-
-ALTER TABLE tool_calls ENABLE ROW LEVEL SECURITY;
-ALTER TABLE tool_calls FORCE ROW LEVEL SECURITY;
-CREATE POLICY own_rows ON tool_calls USING (
-    (space = current_setting('perdure.space', true) AND user_id = current_setting('perdure.user', true))
-    OR current_setting('perdure.everyone', true) = 'on'
-);
-
-ALTER TABLE jobs ENABLE ROW LEVEL SECURITY;
-ALTER TABLE jobs FORCE ROW LEVEL SECURITY;
-CREATE POLICY own_rows ON jobs USING (
-    (space = current_setting('perdure.space', true) AND user_id = current_setting('perdure.user', true))
-    OR current_setting('perdure.everyone', true) = 'on'
-);
-
-ALTER TABLE owners ENABLE ROW LEVEL SECURITY;
-ALTER TABLE owners FORCE ROW LEVEL SECURITY;
-CREATE POLICY own_rows ON owners USING (
-    (space = current_setting('perdure.space', true) AND user_id = current_setting('perdure.user', true))
-    OR current_setting('perdure.everyone', true) = 'on'
-);
-
-ALTER TABLE operations ENABLE ROW LEVEL SECURITY;
-ALTER TABLE operations FORCE ROW LEVEL SECURITY;
-CREATE POLICY own_rows ON operations USING (
-    (space = current_setting('perdure.space', true) AND user_id = current_setting('perdure.user', true))
-    OR current_setting('perdure.everyone', true) = 'on'
-);
-
-ALTER TABLE tallies ENABLE ROW LEVEL SECURITY;
-ALTER TABLE tallies FORCE ROW LEVEL SECURITY;
-CREATE POLICY own_rows ON tallies USING (
-    (space = current_setting('perdure.space', true) AND user_id = current_setting('perdure.user', true))
-    OR current_setting('perdure.everyone', true) = 'on'
-);
-
 -- State and time series. Values and entries are the caller's own data; windows say what was fetched, and when.
 
 CREATE TABLE state_keys (
@@ -282,55 +233,6 @@ CREATE TABLE series_leases (
     CHECK (start_us < end_us)
 );
 
-ALTER TABLE state_keys ENABLE ROW LEVEL SECURITY;
-ALTER TABLE state_keys FORCE ROW LEVEL SECURITY;
-CREATE POLICY own_rows ON state_keys USING (
-    (space = current_setting('perdure.space', true) AND user_id = current_setting('perdure.user', true))
-    OR current_setting('perdure.everyone', true) = 'on'
-);
-
-ALTER TABLE state_revisions ENABLE ROW LEVEL SECURITY;
-ALTER TABLE state_revisions FORCE ROW LEVEL SECURITY;
-CREATE POLICY own_rows ON state_revisions USING (
-    (space = current_setting('perdure.space', true) AND user_id = current_setting('perdure.user', true))
-    OR current_setting('perdure.everyone', true) = 'on'
-);
-
-ALTER TABLE series ENABLE ROW LEVEL SECURITY;
-ALTER TABLE series FORCE ROW LEVEL SECURITY;
-CREATE POLICY own_rows ON series USING (
-    (space = current_setting('perdure.space', true) AND user_id = current_setting('perdure.user', true))
-    OR current_setting('perdure.everyone', true) = 'on'
-);
-
-ALTER TABLE series_entries ENABLE ROW LEVEL SECURITY;
-ALTER TABLE series_entries FORCE ROW LEVEL SECURITY;
-CREATE POLICY own_rows ON series_entries USING (
-    (space = current_setting('perdure.space', true) AND user_id = current_setting('perdure.user', true))
-    OR current_setting('perdure.everyone', true) = 'on'
-);
-
-ALTER TABLE series_past ENABLE ROW LEVEL SECURITY;
-ALTER TABLE series_past FORCE ROW LEVEL SECURITY;
-CREATE POLICY own_rows ON series_past USING (
-    (space = current_setting('perdure.space', true) AND user_id = current_setting('perdure.user', true))
-    OR current_setting('perdure.everyone', true) = 'on'
-);
-
-ALTER TABLE series_windows ENABLE ROW LEVEL SECURITY;
-ALTER TABLE series_windows FORCE ROW LEVEL SECURITY;
-CREATE POLICY own_rows ON series_windows USING (
-    (space = current_setting('perdure.space', true) AND user_id = current_setting('perdure.user', true))
-    OR current_setting('perdure.everyone', true) = 'on'
-);
-
-ALTER TABLE series_leases ENABLE ROW LEVEL SECURITY;
-ALTER TABLE series_leases FORCE ROW LEVEL SECURITY;
-CREATE POLICY own_rows ON series_leases USING (
-    (space = current_setting('perdure.space', true) AND user_id = current_setting('perdure.user', true))
-    OR current_setting('perdure.everyone', true) = 'on'
-);
-
 -- Open sessions are few; the sweeper looks for them.
 CREATE INDEX sessions_open ON sessions (space, user_id, agent, channel, session_number) WHERE ended_at_us IS NULL;
 
@@ -375,20 +277,6 @@ CREATE TABLE digests (
     FOREIGN KEY (space, user_id, operation) REFERENCES operations (space, user_id, seq)
 );
 
-ALTER TABLE agent_states ENABLE ROW LEVEL SECURITY;
-ALTER TABLE agent_states FORCE ROW LEVEL SECURITY;
-CREATE POLICY own_rows ON agent_states USING (
-    (space = current_setting('perdure.space', true) AND user_id = current_setting('perdure.user', true))
-    OR current_setting('perdure.everyone', true) = 'on'
-);
-
-ALTER TABLE digests ENABLE ROW LEVEL SECURITY;
-ALTER TABLE digests FORCE ROW LEVEL SECURITY;
-CREATE POLICY own_rows ON digests USING (
-    (space = current_setting('perdure.space', true) AND user_id = current_setting('perdure.user', true))
-    OR current_setting('perdure.everyone', true) = 'on'
-);
-
 -- What is known, in one form: a body under a key, found by terms. Every change is an operation of the journal.
 CREATE TABLE records (
     space text COLLATE "C" NOT NULL,
@@ -418,20 +306,6 @@ CREATE INDEX operations_of ON operations (space, user_id, kind, key, seq);
 
 CREATE INDEX operations_batch ON operations (space, user_id, batch);
 
-ALTER TABLE records ENABLE ROW LEVEL SECURITY;
-ALTER TABLE records FORCE ROW LEVEL SECURITY;
-CREATE POLICY own_rows ON records USING (
-    (space = current_setting('perdure.space', true) AND user_id = current_setting('perdure.user', true))
-    OR current_setting('perdure.everyone', true) = 'on'
-);
-
-ALTER TABLE record_terms ENABLE ROW LEVEL SECURITY;
-ALTER TABLE record_terms FORCE ROW LEVEL SECURITY;
-CREATE POLICY own_rows ON record_terms USING (
-    (space = current_setting('perdure.space', true) AND user_id = current_setting('perdure.user', true))
-    OR current_setting('perdure.everyone', true) = 'on'
-);
-
 -- Fingerprints of what was put into prompts, so that it is not learned anew when it comes back.
 CREATE TABLE echoes (
     space text COLLATE "C" NOT NULL,
@@ -442,13 +316,6 @@ CREATE TABLE echoes (
 );
 
 CREATE INDEX echoes_by_age ON echoes (space, user_id, at_us);
-
-ALTER TABLE echoes ENABLE ROW LEVEL SECURITY;
-ALTER TABLE echoes FORCE ROW LEVEL SECURITY;
-CREATE POLICY own_rows ON echoes USING (
-    (space = current_setting('perdure.space', true) AND user_id = current_setting('perdure.user', true))
-    OR current_setting('perdure.everyone', true) = 'on'
-);
 
 -- The search index. All of it is derived; what it knows of a text is hashed.
 CREATE TABLE index_heads (
@@ -497,34 +364,6 @@ CREATE TABLE index_packs (
     PRIMARY KEY (space, user_id, first)
 );
 
-ALTER TABLE index_heads ENABLE ROW LEVEL SECURITY;
-ALTER TABLE index_heads FORCE ROW LEVEL SECURITY;
-CREATE POLICY own_rows ON index_heads USING (
-    (space = current_setting('perdure.space', true) AND user_id = current_setting('perdure.user', true))
-    OR current_setting('perdure.everyone', true) = 'on'
-);
-
-ALTER TABLE index_entries ENABLE ROW LEVEL SECURITY;
-ALTER TABLE index_entries FORCE ROW LEVEL SECURITY;
-CREATE POLICY own_rows ON index_entries USING (
-    (space = current_setting('perdure.space', true) AND user_id = current_setting('perdure.user', true))
-    OR current_setting('perdure.everyone', true) = 'on'
-);
-
-ALTER TABLE index_vectors ENABLE ROW LEVEL SECURITY;
-ALTER TABLE index_vectors FORCE ROW LEVEL SECURITY;
-CREATE POLICY own_rows ON index_vectors USING (
-    (space = current_setting('perdure.space', true) AND user_id = current_setting('perdure.user', true))
-    OR current_setting('perdure.everyone', true) = 'on'
-);
-
-ALTER TABLE index_packs ENABLE ROW LEVEL SECURITY;
-ALTER TABLE index_packs FORCE ROW LEVEL SECURITY;
-CREATE POLICY own_rows ON index_packs USING (
-    (space = current_setting('perdure.space', true) AND user_id = current_setting('perdure.user', true))
-    OR current_setting('perdure.everyone', true) = 'on'
-);
-
 -- What the overseer decided: the newest ones of each user. `number` is the order in which they were stored, not a name.
 CREATE TABLE decisions (
     space text COLLATE "C" NOT NULL,
@@ -555,20 +394,6 @@ CREATE TABLE usage (
     PRIMARY KEY (space, user_id, purpose, outcome)
 );
 
-ALTER TABLE decisions ENABLE ROW LEVEL SECURITY;
-ALTER TABLE decisions FORCE ROW LEVEL SECURITY;
-CREATE POLICY own_rows ON decisions USING (
-    (space = current_setting('perdure.space', true) AND user_id = current_setting('perdure.user', true))
-    OR current_setting('perdure.everyone', true) = 'on'
-);
-
-ALTER TABLE usage ENABLE ROW LEVEL SECURITY;
-ALTER TABLE usage FORCE ROW LEVEL SECURITY;
-CREATE POLICY own_rows ON usage USING (
-    (space = current_setting('perdure.space', true) AND user_id = current_setting('perdure.user', true))
-    OR current_setting('perdure.everyone', true) = 'on'
-);
-
 -- Who asked for what of a user's data, and what that touched: ids and numbers, never words. The newest ones of each user;
 -- `number` is the order in which they were stored, not a name.
 CREATE TABLE accesses (
@@ -592,16 +417,43 @@ CREATE TABLE accesses (
 
 CREATE INDEX accesses_newest ON accesses (space, user_id, number);
 
-ALTER TABLE accesses ENABLE ROW LEVEL SECURITY;
-ALTER TABLE accesses FORCE ROW LEVEL SECURITY;
-CREATE POLICY own_rows ON accesses USING (
-    (space = current_setting('perdure.space', true) AND user_id = current_setting('perdure.user', true))
-    OR current_setting('perdure.everyone', true) = 'on'
+-- Each transaction that changes something of a user's leaves its token here. Whoever lost the answer to a commit asks for it.
+CREATE TABLE commits (
+    space text COLLATE "C" NOT NULL,
+    user_id text COLLATE "C" NOT NULL,
+    token bigint NOT NULL CHECK (token >= 0),
+    done bigint NOT NULL CHECK (done IN (0, 1)),
+    at timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (space, user_id, token)
 );
 
+-- Only the rows of the user that a transaction has named can be seen and written, by the tables' owner too. A row whose user did
+-- not arrive where it is held (`perdure.space` and `perdure.user` are set for a transaction, and tables may lie on other servers)
+-- is refused aloud: were it just hidden, what is lost on the way would look like an empty answer.
+DO $$
+DECLARE held regclass;
+BEGIN
+    FOR held IN
+        SELECT c.oid::regclass FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid
+        WHERE c.relnamespace = quote_ident(current_schema())::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition
+          AND a.attname = 'user_id' AND NOT a.attisdropped
+    LOOP
+        EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', held);
+        EXECUTE format('ALTER TABLE %s FORCE ROW LEVEL SECURITY', held);
+        EXECUTE format($policy$
+            CREATE POLICY own_rows ON %s USING (CASE
+                WHEN current_setting('perdure.everyone', true) = 'on' THEN true
+                WHEN coalesce(current_setting('perdure.space', true), '') = '' OR coalesce(current_setting('perdure.user', true), '') = ''
+                    THEN ('whose rows are meant did not arrive' || coalesce(current_setting('perdure.user', true), ''))::boolean
+                ELSE space = current_setting('perdure.space', true) AND user_id = current_setting('perdure.user', true)
+            END)
+        $policy$, held);
+    END LOOP;
+END $$;
+
 -- PostgreSQL samples the values of columns for its planner and keeps them in a catalog of its own, which only a superuser can
--- clean: what was forgotten would stay there. No values of columns that hold what people said or named are kept. Every query
--- goes by a key that begins with space and user, whose values are still counted.
+-- clean: what was forgotten would stay there. No values of columns that hold what people said or named, or that may name a person,
+-- are kept. Every query goes by a key that begins with space and user, and PostgreSQL takes a value it knows nothing of for rare.
 DO $$
 DECLARE held record;
 BEGIN
@@ -610,8 +462,8 @@ BEGIN
         FROM pg_policy AS p JOIN pg_class AS c ON c.oid = p.polrelid JOIN pg_attribute AS a ON a.attrelid = c.oid
         WHERE p.polname = 'own_rows' AND c.relnamespace = quote_ident(current_schema())::regnamespace AND a.attnum > 0
           AND NOT a.attisdropped AND a.atttypid IN ('text'::regtype, 'bytea'::regtype)
-          AND a.attname NOT IN ('space', 'user_id', 'agent', 'channel', 'kind', 'state', 'role', 'field', 'purpose', 'outcome',
-                                'embedder', 'face', 'call', 'action')
+          AND a.attname NOT IN ('space', 'kind', 'state', 'role', 'field', 'purpose', 'outcome', 'embedder', 'face', 'call',
+                                'action')
     LOOP
         EXECUTE format('ALTER TABLE %s ALTER COLUMN %I SET STATISTICS 0', held.named, held.attname);
     END LOOP;

@@ -2,41 +2,117 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import apsw
 
-from perdure.adapters.files import sync_file
-from perdure.adapters.forking import watch_forks
-from perdure.adapters.sqlfiles import migrations, refuse_newer, schema
-from perdure.adapters.sqlite import migrating
-from perdure.adapters.sqlite.ciphered import Cipher
-from perdure.adapters.sqlite.connections import in_our_words, translated
-from perdure.adapters.sqlite.group import Ticket, WriterGroup
-from perdure.adapters.sqlite.pool import DISTRUSTED, FORK_WAIT_S, Connections
-from perdure.adapters.sqlite.statements import SQL, SqliteStatements
-from perdure.adapters.sqltx import SqlTx
+from perdure.adapters.forks import watch_forks
+from perdure.adapters.sql.files import migrations, queries, refuse_newer, schema
+from perdure.adapters.sql.statements import Query, deletion, insertion, replacement, selection
+from perdure.adapters.sql.transaction import SqlTx
+from perdure.adapters.sqlite import schema as migrating
+from perdure.adapters.sqlite.cipher import Cipher
+from perdure.adapters.sqlite.connections import DISTRUSTED, FORK_WAIT_S, SqlitePool, in_our_words, translated
+from perdure.adapters.sqlite.erasure import ANNOUNCED, SqliteErasure
+from perdure.adapters.sqlite.group_commit import Ticket, WriterGroup
 from perdure.domain.errors import Conflict, InvalidInput, PerdureError, Unavailable
 from perdure.domain.jobs import Claim, Job, QueueReport, claimed
 from perdure.domain.models import Usage
-from perdure.domain.reports import Finding, StoreDescription, StoreFile
+from perdure.domain.reports import DistributionReport, Finding, StoreDescription, StoreFile
 from perdure.domain.scope import Owner
-from perdure.domain.text import brief
-from perdure.domain.times import to_us
-from perdure.ports import rows
-from perdure.ports.index import INDEX_SINCE, seed_rows
-from perdure.ports.oversight import to_usage
-from perdure.ports.store import Features, Row, Tx, View
+from perdure.domain.text.rules import brief
+from perdure.domain.times.instants import to_us
+from perdure.ports.store import Features, Progress, Row, Tx, View, not_distributed
+from perdure.ports.tables.index import INDEX_SINCE, seed_rows
+from perdure.ports.tables.jobs import claim_values, job_row, to_job, to_queue_report
+from perdure.ports.tables.oversight import to_usage
+from perdure.ports.tables.rows import LEAVING, TABLES, holds_rows, owned
+from perdure.ports.tables.table import AnyRow
+
+MARK = "?"
+SQL = {name: Query(text, MARK) for name, text in queries("perdure.adapters.sqlite").items()}
+
+
+class SqliteStatements:
+    """For one owner; for everybody if None, and then a query that asks for an owner is given one."""
+
+    __slots__ = ("_connection", "_owner", "journalled")
+
+    def __init__(self, connection: apsw.Connection, owner: Owner | None = None) -> None:
+        self._connection = connection
+        self._owner = {} if owner is None else {"space": owner.space, "user_id": owner.user}
+        self.journalled: list[int] = []
+
+    def all(self, name: str, /, **values: Any) -> list[AnyRow]:
+        query = SQL[name]
+        values.update(self._owner)
+        return self._connection.execute(query.sql, query.values(values)).fetchall()
+
+    def ask(self, name: str, /, **values: Any) -> Callable[[], list[AnyRow]]:
+        return lambda: self.all(name, **values)
+
+    def change(self, name: str, /, **values: Any) -> int:
+        query = SQL[name]
+        values.update(self._owner)
+        self._connection.execute(query.sql, query.values(values))
+        return self._connection.changes()
+
+    def send(self, name: str, /, **values: Any) -> None:
+        self.change(name, **values)
+
+    def together(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
+        return [work() for work in works]
+
+    def change_row(self, name: str, row: NamedTuple) -> int:
+        query = SQL[name]
+        self._connection.execute(query.sql, query.of_row(row))
+        return self._connection.changes()
+
+    def put(self, name: str, rows: Sequence[NamedTuple]) -> None:
+        query = SQL[name]
+        many = query.of_rows(rows)
+        try:
+            if len(many) == 1:
+                self._connection.execute(query.sql, many[0])
+            else:
+                self._connection.executemany(query.sql, many)
+        except apsw.ConstraintError as error:
+            raise Conflict(f"another row holds that place or id ({error}); read again, then decide") from error
+
+    def whole(self, table: str) -> Iterator[AnyRow]:
+        query = selection(table, MARK, owned=True)
+        return self._connection.execute(query.sql, query.values(self._owner))
+
+    def replace(self, table: str, row: AnyRow) -> None:
+        query = replacement(table, MARK)
+        values = query.of_row(TABLES[table].named(row))
+        self._connection.execute(query.sql, values)
+
+    def array(self, values: Sequence[str]) -> str:
+        return json.dumps(values, ensure_ascii=False)
+
+    def shared(self, name: str) -> str:
+        return name
+
+    def locked(self, name: str) -> str:
+        # A writing transaction has the whole file to itself.
+        return name
+
 
 T = TypeVar("T")
 PACKAGE = "perdure.adapters.sqlite"
 BUSY_S = 30.0
 SYNCHRONOUS = ("FULL", "NORMAL")
+LOCKS_DROPPED = (
+    "locks: this process has lost its locks on the file, since something in it, such as Python's own `sqlite3`, has opened and "
+    "closed the same file: other processes may write at the same time and damage it; stop that, then open the store again"
+)
 
 
 class SqliteSnapshot:
@@ -47,20 +123,17 @@ class SqliteSnapshot:
 
     def rows(self, table: str, owner: Owner | None = None) -> Iterator[Row]:
         owner = owner if self._owner is None else self._owner
-        spec = rows.TABLES[table]
-        order = ", ".join(spec.columns[: spec.key])
-        whose, values = ("", ()) if owner is None else ("WHERE space = ? AND user_id = ?", (owner.space, owner.user))
+        query = selection(table, MARK, owned=owner is not None)
+        values = () if owner is None else (owner.space, owner.user)
         with translated():
-            yield from self._connection.execute(
-                f"SELECT {', '.join(spec.columns)} FROM {table} {whose} ORDER BY {order}", values
-            )
+            yield from self._connection.execute(query.sql, values)
 
 
 class SqliteStore:
     """Durable with `synchronous="FULL"`: what `write` returned is on the disk. `"NORMAL"` is faster; a power cut may
     then take the last writes with it, though never half of one. With a `key` the file is encrypted."""
 
-    features = Features(durable=True, shared=True, row_security=False)
+    features = Features(durable=True, shared=True, erases_in_place=True, row_security=False)
 
     def __init__(self, path: str | Path, *, synchronous: str = "FULL", busy_s: float = BUSY_S, key: str = "") -> None:
         if synchronous not in SYNCHRONOUS:
@@ -73,7 +146,8 @@ class SqliteStore:
         self._known = migrations(PACKAGE)
         self._cipher = Cipher(str(self._path), key) if key else None
         _make_private(self._path)
-        self._connections = Connections(str(self._path), synchronous=synchronous, busy_s=busy_s, cipher=self._cipher)
+        self._connections = SqlitePool(str(self._path), synchronous=synchronous, busy_s=busy_s, cipher=self._cipher)
+        self._erasure = SqliteErasure(self._path, self._connections, encrypted=self._cipher is not None)
         self._group = WriterGroup(self._commit)
         with translated():
             migrating.refuse_foreign(str(self._path), busy_s, self._known, self._cipher)
@@ -87,13 +161,13 @@ class SqliteStore:
         with translated(), self._connections.reader(deadline_s) as connection:
             connection.execute("BEGIN")
             try:
-                return work(SqlTx(SqliteStatements(connection), owner))
+                return work(SqlTx(SqliteStatements(connection, owner), owner))
             finally:
                 connection.execute("ROLLBACK")
 
     def write(self, owner: Owner, work: Callable[[Tx], T], *, deadline_s: float | None = None) -> T:
         def run(connection: apsw.Connection) -> T:
-            tx = SqlTx(SqliteStatements(connection), owner)
+            tx = SqlTx(SqliteStatements(connection, owner), owner)
             result = work(tx)
             tx.finish()
             return result
@@ -129,6 +203,7 @@ class SqliteStore:
         with self._connections.writer(self._busy_s) as connection:
             try:
                 self._commit_on(connection, batch)
+                self._connections.check_file()
             except BaseException as error:
                 if not isinstance(error, apsw.Error) or isinstance(error, DISTRUSTED):
                     self._connections.drop_writer()
@@ -173,14 +248,15 @@ class SqliteStore:
 
     def claim(self, claim: Claim) -> list[Job]:
         def due(connection: apsw.Connection) -> list[Job]:
-            kinds = rows.dump(claim.kinds)
-            found = connection.execute(SQL["due_jobs"], rows.claim_values(claim, kinds)).fetchall()
-            found = found or connection.execute(SQL["stranded_jobs"], rows.stranded_values(claim, kinds)).fetchall()
-            return [rows.to_job(row) for row in found]
+            run = SqliteStatements(connection)
+            values = claim_values(claim, run.array(claim.kinds))
+            found = run.all("due_jobs", **values)
+            found = found or run.all("stranded_jobs", **values)
+            return [to_job(row) for row in found]
 
         def take(connection: apsw.Connection) -> list[Job]:
             jobs = [claimed(job, claim) for job in due(connection)]
-            connection.executemany(SQL["put_job"], [rows.job_row(job) for job in jobs])
+            SqliteStatements(connection).put("put_job", [job_row(job) for job in jobs])
             return jobs
 
         # Looking takes no lock, and most of the time nothing is due.
@@ -191,20 +267,19 @@ class SqliteStore:
 
     def queue(self, now: datetime) -> QueueReport:
         with translated(), self._connections.reader() as connection:
-            return rows.to_queue_report(connection.execute(SQL["count_jobs"]).fetchall(), now)
+            return to_queue_report(SqliteStatements(connection).all("count_jobs"), now)
 
     def list_dead(self, *, limit: int) -> list[Job]:
         with translated(), self._connections.reader() as connection:
-            return [rows.to_job(row) for row in connection.execute(SQL["list_dead"], (limit,)).fetchall()]
+            return [to_job(row) for row in SqliteStatements(connection).all("list_dead", limit=limit)]
 
     def usage(self) -> list[Usage]:
         with translated(), self._connections.reader() as connection:
-            return [to_usage(row) for row in connection.execute(SQL["total_usage"]).fetchall()]
+            return [to_usage(row) for row in SqliteStatements(connection).all("total_usage")]
 
     def remove_done(self, *, before: datetime) -> int:
         def work(connection: apsw.Connection) -> int:
-            connection.execute(SQL["remove_done"], (to_us(before),))
-            return connection.changes()
+            return SqliteStatements(connection).change("remove_done", before_us=to_us(before))
 
         return self._submit(work)
 
@@ -213,8 +288,8 @@ class SqliteStore:
     def erase(self, owner: Owner) -> int:
         def work(connection: apsw.Connection) -> int:
             removed = 0
-            for table in reversed(rows.TABLES):
-                connection.execute(f"DELETE FROM {table} WHERE space = ? AND user_id = ?", (owner.space, owner.user))
+            for table in reversed(TABLES):
+                connection.execute(deletion(table, MARK).sql, (owner.space, owner.user))
                 removed += connection.changes()
             return removed
 
@@ -234,9 +309,7 @@ class SqliteStore:
         with translated(), self._connections.own() as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
-                if not replace and any(
-                    connection.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone() for table in rows.TABLES
-                ):
+                if not replace and any(connection.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone() for table in TABLES):
                     raise Conflict(
                         f"the store at {self._path} is not empty; choose a new one, or say that it is to be replaced"
                     )
@@ -252,7 +325,7 @@ class SqliteStore:
     ) -> Mapping[str, int]:
         connection.execute("PRAGMA defer_foreign_keys = ON")
         same = schema_version == len(self._known)
-        for table in (*reversed(rows.TABLES), *(() if same else ("perdure_migrations",))):
+        for table in (*reversed(TABLES), *(() if same else ("perdure_migrations",))):
             connection.execute(f"DELETE FROM {table}" if same else f"DROP TABLE {table}")
         for migration in () if same else self._known[:schema_version]:
             migrating.apply(connection, migration)
@@ -265,27 +338,26 @@ class SqliteStore:
         for migration in self._known[schema_version:]:
             migrating.apply(connection, migration)
         if schema_version >= INDEX_SINCE and "index_heads" not in counts:
-            connection.execute(SQL["seed_index_heads"])
-            connection.execute(SQL["seed_index_jobs"])
+            SqliteStatements(connection).change("seed_index_heads")
+            SqliteStatements(connection).change("seed_index_jobs")
         return counts
 
     def refill(self, owner: Owner, tables: Iterable[tuple[str, Iterator[Row]]], *, replace: bool) -> Mapping[str, int]:
-        mine = (owner.space, owner.user)
         with translated(), self._connections.own() as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
-                for table in reversed(rows.LEAVING):
-                    connection.execute(f"DELETE FROM {table} WHERE space = ? AND user_id = ?", mine)
+                for table in reversed(LEAVING):
+                    connection.execute(deletion(table, MARK).sql, (owner.space, owner.user))
                     if connection.changes() and not replace:
-                        raise rows.holds_rows(owner)
+                        raise holds_rows(owner)
                 counts: dict[str, int] = {}
                 for table, content in tables:
                     counts[table] = 0
                     for row in content:
-                        connection.execute(rows.insertion(table, "?"), rows.owned(owner, row))
+                        connection.execute(insertion(table, MARK).sql, owned(owner, row))
                         counts[table] += 1
                 for table, row in seed_rows(owner, os.urandom(8).hex(), counts):
-                    connection.execute(rows.insertion(table, "?"), row)
+                    connection.execute(insertion(table, MARK).sql, row)
                 connection.execute("COMMIT")
             finally:
                 if connection.in_transaction:
@@ -304,17 +376,20 @@ class SqliteStore:
             for kind, name, _ in sorted(migrating.catalog(connection) ^ migrating.catalog(fresh)):
                 yield Finding("the schema is the expected one", f"{kind} {name}", "differs, is missing or is too many")
 
-    def purge(self) -> None:
-        with translated(), self._connections.own() as connection:
-            connection.execute("VACUUM")
-            [(blocked, *_)] = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-            if blocked:
-                raise Unavailable("a reader keeps the old pages in use, so they stay on the disk; end it, then purge again")
-            # SQLite cuts its log without a sync: a power cut might bring it back, with the old pages in it.
-            sync_file(Path(f"{self._path}-wal"))
+    def overwrite(self) -> str:
+        with translated():
+            return self._erasure.within_call()
+
+    def purge(self, progress: Progress | None = None) -> None:
+        with translated():
+            self._erasure.whole(progress, self._busy_s)
 
     def describe(self) -> StoreDescription:
         full = self._synchronous == "FULL"
+        degraded: tuple[str, ...] = () if full else ("durability: `synchronous` is NORMAL",)
+        with translated():
+            degraded += (ANNOUNCED,) if self._erasure.due() else ()
+            degraded += (LOCKS_DROPPED,) if self._connections.locks_dropped() else ()
         return StoreDescription(
             backend="sqlite",
             location=str(self._path),
@@ -324,9 +399,12 @@ class SqliteStore:
             else {"sqlite": apsw.sqlite_lib_version(), "apsw": apsw.apsw_version()},
             durability="every write is synced before it returns" if full else "a power cut may lose the last writes",
             bytes=sum(file.bytes for file in self.files()),
-            degraded=() if full else ("durability: `synchronous` is NORMAL",),
+            degraded=degraded,
             encryption="none" if self._cipher is None else "every page of the file, by SQLCipher",
         )
+
+    def distribute(self) -> DistributionReport:
+        raise not_distributed("an SQLite file")
 
     def files(self) -> tuple[StoreFile, ...]:
         candidates = (Path(f"{self._path}{suffix}") for suffix in ("", "-wal", "-shm"))

@@ -1,13 +1,13 @@
 """The command line as a whole: its table of commands, its global options, and what becomes of an error.
 
-Each command opens the engine, makes one call, renders. A new one is one entry of `SECTIONS`.
+Each command opens the engine, makes one call, renders. At most 24 stand at the top; a new one belongs under its noun.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import TextIOWrapper
@@ -21,71 +21,79 @@ from typer.core import TyperGroup
 import perdure
 from perdure import settings as settings_module
 from perdure.app import asked_by
-from perdure.domain.accesses import COMMAND_LINE
+from perdure.domain.access.log import COMMAND_LINE
 from perdure.domain.errors import InvalidInput, PerdureError
-from perdure.interfaces.cli import (
-    agent,
-    chat,
-    config,
-    entity,
-    instruction,
-    key,
-    learning,
-    lesson,
-    log,
-    memory,
-    oversight,
-    portability,
-    recall,
-    series,
-    session,
-    state,
-    store,
-    todo,
-    tool,
-    transcript,
-)
-from perdure.interfaces.cli.accesses import accesses
-from perdure.interfaces.cli.completing import SHELLS, user_names
-from perdure.interfaces.cli.forget import forget
-from perdure.interfaces.cli.mcp import mcp
+from perdure.interfaces.cli import series, state
+from perdure.interfaces.cli.admin import config, journal, key, portability, store, user
+from perdure.interfaces.cli.admin.serve import serve, token
+from perdure.interfaces.cli.agents import agent
+from perdure.interfaces.cli.agents.mcp import mcp
+from perdure.interfaces.cli.completion import SHELLS, user_names
+from perdure.interfaces.cli.conversation import changes, chat, log
+from perdure.interfaces.cli.derived import Entry, Group, add, name_of
+from perdure.interfaces.cli.knowledge import entity, lesson, memory, recall, todo
+from perdure.interfaces.cli.knowledge.forget import forget
 from perdure.interfaces.cli.output import Output
-from perdure.interfaces.cli.serve import serve
 from perdure.interfaces.errors import INTERRUPTED, as_json, exit_code
 
 # Newer versions of typer carry their own copy of click; this is the parent of their usage errors either way.
 USAGE_ERROR: type[Any] = typer.BadParameter.__mro__[1]
 COMPLETION: dict[str, Callable[..., Any]] = {"--show-completion": show_callback, "--install-completion": install_callback}
 """Options of typer's own, which find out the shell; here it may also be named behind them."""
+PATHS_SHOWN = 3
 GLOBAL_FLAGS = ("--json", "--debug")
-GLOBAL_OPTIONS = ("--url", "--space", "--user", "--agent", "--channel")
+GLOBAL_OPTIONS = ("--url", "--space", "--user", "--agent", "--persona", "--channel")
+OWN_FLAGS: Mapping[tuple[str, ...], tuple[str, ...]] = {("admin", "key", "create"): ("--agent",)}
+"""Flags of a command that are named as a global option is: a key belongs to no agent, it is one's."""
 
-Entry = Callable[..., None] | tuple[str, typer.Typer]
-"""A command, named as its function is; or the name of a group and its commands."""
+ADMIN = Group("admin", "Users, API keys, settings, backups, exports, jobs.")
+ADMIN.add(
+    store.users,
+    user.overview,
+    user.usage,
+    token,
+    ("key", key.app),
+    ("config", config.app),
+    ("jobs", user.jobs_app),
+    store.health,
+    store.verify,
+    store.backup,
+    store.restore,
+    portability.export,
+    portability.import_,
+    store.reindex,
+    store.purge,
+    store.repair_clock,
+    store.distribute,
+    store.files,
+)
 SECTIONS: dict[str, tuple[Entry, ...]] = {
-    "Begin": (serve, store.demo, chat.chat, log.overview, store.users, store.doctor),
-    "Conversations": (
-        log.append, log.append_many, log.messages, log.message, log.sessions, ("session", session.app), log.tally,
-        ("transcript", transcript.app),
+    "Begin": (serve, chat.chat, store.demo, mcp, store.worker, store.doctor),
+    "Conversations and data": (
+        log.append,
+        log.messages,
+        ("session", changes.app),
+        ("state", state.app),
+        ("series", series.app),
     ),
-    "What is known": (
-        recall.recall, recall.context, ("memory", memory.app), ("entity", entity.app),
-        learning.extract, learning.seed, learning.curate,
+    "Knowledge": (
+        memory.remember,
+        recall.recall,
+        recall.context,
+        ("memory", memory.app),
+        ("entity", entity.app),
+        ("todo", todo.app),
+        ("instruction", todo.instructions_app),
+        ("lesson", lesson.app),
     ),
-    "State and series": (("state", state.app), ("series", series.app), oversight.when),
-    "Work with an agent": (
-        oversight.before, oversight.after, oversight.decisions, agent.prompt, ("todo", todo.app), ("task", todo.tasks_app),
-        ("instruction", instruction.app), ("lesson", lesson.app), ("agent", agent.app), mcp,
-        ("tool", tool.app), log.usage,
+    "Agents and administration": (
+        ("agent", agent.app),
+        ("journal", journal.app),
+        journal.undo,
+        forget,
+        ("admin", ADMIN),
     ),
-    "What happened, and back": (log.journal, accesses, learning.audit, learning.diff, learning.undo, forget),
-    "The store": (
-        store.worker, ("jobs", log.jobs_app), recall.reindex, store.health, store.verify, store.backup, store.restore,
-        portability.export, portability.import_,
-        store.purge, store.files,
-    ),
-    "Set-up": (("config", config.app), ("key", key.app)),
-}  # fmt: skip
+}
 """Every command under its heading in `perdure --help`, in the order of the help."""
 
 
@@ -116,11 +124,27 @@ class Anywhere(TyperGroup):
                 rest += [arg, shell]
             elif arg in GLOBAL_FLAGS or ("=" in arg and arg.split("=", 1)[0] in GLOBAL_OPTIONS):
                 front.append(arg)
+            elif arg in OWN_FLAGS.get(tuple(rest[:3]), ()):
+                rest.append(arg)
             elif arg in GLOBAL_OPTIONS:
                 front += [arg, *[value for value in [next(waiting, None)] if value is not None]]
             else:
                 rest.append(arg)
         return super().parse_args(ctx, front + rest)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """As every group does it; a command that stands under a noun is found by its own name, and told, not run."""
+        there = [] if args[0] in self.commands else [path for path in _paths(self) if path.split()[-1] == args[0]]
+        if there and not ctx.resilient_parsing:
+            ctx.fail(f"No such command {args[0]!r}; there is {', '.join(f'`perdure {path}`' for path in there[:PATHS_SHOWN])}.")
+        return super().resolve_command(ctx, args)
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """The options without those that few need, then the commands: so the help fits one screen."""
+        shown = [one.get_help_record(ctx) for one in self.get_params(ctx) if "--show-completion" not in one.opts]
+        with formatter.section("Options"):
+            formatter.write_dl([one for one in shown if one is not None])
+        self.format_commands(ctx, formatter)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - click's own signature
         """The commands under the headings of the table, in its order."""
@@ -131,24 +155,28 @@ class Anywhere(TyperGroup):
                 formatter.write_dl([(f"{name:{wide}}", one.get_short_help_str(100)) for name, one in named])
 
 
-def name_of(entry: Entry) -> str:
-    return entry[0] if isinstance(entry, tuple) else entry.__name__.replace("_", "-")
+def _paths(group: Any, words: str = "") -> Iterator[str]:
+    """The words of every command and group below this one."""
+    for name, command in group.commands.items():
+        yield f"{words}{name}"
+        if hasattr(command, "commands"):
+            yield from _paths(command, f"{words}{name} ")
 
 
 app = typer.Typer(
-    cls=Anywhere, invoke_without_command=True, add_completion=True, pretty_exceptions_enable=False, rich_markup_mode=None,
+    cls=Anywhere,
+    invoke_without_command=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"max_content_width": 100},
     help="Durable memory for AI agents.",
-)  # fmt: skip
-for entries in SECTIONS.values():
-    for entry in entries:
-        if isinstance(entry, tuple):
-            app.add_typer(entry[1], name=entry[0])
-        else:
-            app.command(name_of(entry))(entry)
+)
+add(app, *(entry for entries in SECTIONS.values() for entry in entries))
 
 
 @dataclass(slots=True)
-class Session:
+class GlobalOptions:
     """What the global options said."""
 
     out: Output
@@ -195,13 +223,15 @@ def options(
     url: Annotated[str | None, typer.Option(help="The store: sqlite:///FILE, postgresql://…, memory:")] = None,
     space: Annotated[str | None, typer.Option(help="The application or customer.")] = None,
     user: Annotated[str | None, typer.Option(help="Whose memory.", autocompletion=user_names)] = None,
-    agent: Annotated[str, typer.Option(help="Which agent's.")] = "default",
+    agent: Annotated[str, typer.Option("--agent", "--persona", help="Which agent's.")] = "default",
     channel: Annotated[str, typer.Option(help="On which channel.")] = "default",
     json: Annotated[bool, typer.Option("--json", help="Answer in JSON on stdout.")] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show where an error came from.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show where an error came from.", hidden=True)] = False,
     version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,  # noqa: ARG001 - answered by its callback
 ) -> None:
-    ctx.obj = Session(Output(as_json=json), url, space, user, agent, channel, debug)
+    ctx.obj = GlobalOptions(
+        out=Output(as_json=json), url=url, space=space, user=user, agent=agent, channel=channel, debug=debug
+    )
     if ctx.invoked_subcommand is None:
         begin(ctx.obj.out)
 

@@ -4,22 +4,35 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
+from operator import attrgetter
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from perdure.interfaces.shapes import plain
+from perdure.handles.registry.shapes import plain
 from perdure.interfaces.visible import visible as visible
 from perdure.ports.store import Progress
+
+Columns = Mapping[str, str | Callable[[Any], object]]
+"""What stands under each heading of a table: an attribute such as `address.agent`, or what is made of each value."""
 
 
 def safe(text: object) -> str:
     """Stored text for a line with markup: markup and control characters are shown, never obeyed."""
     return escape(visible(text))
+
+
+def _cell(value: object, column: str | Callable[[Any], object]) -> object:
+    shown = column(value) if callable(column) else attrgetter(column)(value)
+    if isinstance(shown, datetime):
+        return shown.isoformat(timespec="seconds")
+    return "" if shown is None else shown
 
 
 class Output:
@@ -47,7 +60,11 @@ class Output:
         if not values and not self.as_json:
             self.note(empty)
 
-    def table(self, values: Sequence[object], columns: Mapping[str, Sequence[object]], *, empty: str) -> None:
+    def each(self, values: Sequence[Any], entry: Callable[[Any, int], Iterable[str | Text]], *, empty: str) -> None:
+        """As `entries`: each value as the lines that are made of it for this width."""
+        self.entries(values, (line for one in values for line in entry(one, self.width)), empty=empty)
+
+    def table(self, values: Sequence[object], columns: Columns, *, empty: str) -> None:
         """Several answers: as a JSON list, or as a table. An empty one says so on stderr."""
         if self.as_json:
             self._json(values)
@@ -55,8 +72,8 @@ class Output:
             self.note(empty)
         else:
             table = Table(*columns, box=None, pad_edge=False, header_style="bold")
-            for row in zip(*columns.values(), strict=True):
-                table.add_row(*(safe(cell) for cell in row))
+            for one in values:
+                table.add_row(*(safe(_cell(one, column)) for column in columns.values()))
             self._out.print(table)
 
     def note(self, text: str) -> None:

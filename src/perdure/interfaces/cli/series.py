@@ -2,132 +2,144 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, get_args
+from typing import Annotated, Any
 
 import typer
 
+from perdure import extract_time_range
+from perdure import settings as settings_module
 from perdure.domain.errors import InvalidInput
-from perdure.domain.series import CoveredWindow, Infer, Series
-from perdure.domain.spans import Span
-from perdure.domain.times import from_us, to_us
-from perdure.handles.series import MergeExtras, SeriesHandle, SeriesRules
-from perdure.interfaces.cli import series_asking
-from perdure.interfaces.cli.asking import chosen, taking
-from perdure.interfaces.cli.output import safe
-from perdure.interfaces.cli.series_asking import End, Name, Start
-from perdure.interfaces.cli.state import read_json
-from perdure.interfaces.shapes import plain
+from perdure.domain.series import CoveredWindow, Entry, MergeResult, Series, SeriesAnswer
+from perdure.domain.times.instants import check_instant, from_us, read_instant, to_us
+from perdure.domain.times.spans import Span
+from perdure.handles.registry.shapes import plain
+from perdure.handles.series import SeriesHandle, UserSeries
+from perdure.interfaces.cli.completion import series_names
+from perdure.interfaces.cli.derived import JSON, Form, Group, Reader, line, table
+from perdure.interfaces.cli.input import ask
+from perdure.interfaces.cli.lines.conversation import one_line
+from perdure.interfaces.cli.lines.oversight import range_lines
+from perdure.interfaces.cli.output import Columns, Output, safe
 
-app = typer.Typer(no_args_is_help=True, help="Time series, and which windows of them are held.", rich_markup_mode=None)
+app = Group("series", "Time series, and what is fetched of them.", first="runs")
+Name = Annotated[str, typer.Argument(help="The series, e.g. kudos_timeseries.", autocompletion=series_names)]
+Template = Annotated[str | None, typer.Option(help="Makes ids, e.g. kudos_{activity_id}_{athlete_id}.")]
 BAR = 72
-INFER: tuple[Infer, ...] = get_args(Infer)
+NO_BOUND = Reader(lambda given: given or None, "0: no bound.", int)
+NO_END = Reader(lambda given: given or None, "0: all.", float)
 
 
-@app.command("list")
-def list_series(ctx: typer.Context, limit: Annotated[int, typer.Option(help="How many at most.")] = 100) -> None:
-    """List series with their books.
-
-    Example: perdure series list --user ana
-    """
+@contextmanager
+def _series(ctx: typer.Context, name: Name) -> Iterator[SeriesHandle]:
     with ctx.obj.memory() as memory:
-        found = memory.list_series(limit)
-    ctx.obj.out.table(
-        found,
+        yield memory.series(name)
+
+
+@contextmanager
+def _ruled(ctx: typer.Context, name: Name, id_template: Template = None) -> Iterator[SeriesHandle]:
+    rules: dict[str, Any] = {} if id_template is None else {"id_template": id_template}
+    with ctx.obj.memory() as memory:
+        yield memory.series(name, **rules)
+
+
+app.offer(
+    (UserSeries, "list"),
+    table(
         {
-            "series": [one.name for one in found],
-            "entries": [one.count for one in found],
-            "fetched": [one.fetched for one in found],
-            "duplicates avoided": [one.duplicates for one in found],
-            "api calls": [one.api_calls for one in found],
-            "updated": [one.last_updated.isoformat(timespec="seconds") for one in found],
+            "series": "name",
+            "entries": "count",
+            "fetched": "fetched",
+            "duplicates avoided": "duplicates",
+            "api calls": "api_calls",
+            "updated": "last_updated",
         },
-        empty="no series here yet",
-    )
+        "no series here yet",
+    ),
+)
 
 
-@dataclass(frozen=True, slots=True)
-class Fetched:
-    """What `series merge` may be told of where its entries come from."""
-
-    window: Annotated[tuple[str, str] | None, typer.Option(help="What was asked for: START END.")] = None
-    cut_off: Annotated[bool, typer.Option("--cut-off", help="The source did not give everything.")] = False
-    oldest_first: Annotated[bool, typer.Option("--oldest-first", help="With --cut-off: it began with the oldest.")] = False
-    infer: Annotated[str, typer.Option(help=f"Without --window: {' or '.join(INFER)} counts as covered.")] = "none"
-    strict: Annotated[bool, typer.Option("--strict", help="If one entry is bad, store none.")] = False
-    id_template: Annotated[str | None, typer.Option(help="Makes ids, e.g. kudos_{activity_id}_{athlete_id}.")] = None
-    api_calls: Annotated[int, typer.Option(help="How many calls it took, for the books.")] = 1
-    request: Annotated[str | None, typer.Option(help="An id of yours; repeating the latest merge changes nothing.")] = None
-
-
-@app.command()
-@taking(Fetched)
-def merge(
-    ctx: typer.Context,
-    name: Name,
-    entries: Annotated[str, typer.Argument(help="A JSON list: as it is, - for stdin, or @FILE.")],
-    fetched: Fetched,
-) -> None:
-    """Merge fetched entries by id. Say which window was fetched, and it need not be fetched again.
-
-    Example: perdure series merge runs @runs.json --window 2026-01-01 2026-01-03 --user ana
-    """
-    batch = read_json(entries)
-    rules: SeriesRules = {} if fetched.id_template is None else {"id_template": fetched.id_template}
-    more: MergeExtras = {"api_calls": fetched.api_calls}
-    if fetched.request is not None:
-        more["request"] = fetched.request
-    with ctx.obj.memory() as memory:
-        series: SeriesHandle = memory.series(name, **rules)
-        done = series.merge(
-            batch, window=fetched.window, complete=not fetched.cut_off, newest_first=not fetched.oldest_first,
-            infer=chosen(fetched.infer, INFER, "--infer"), strict=fetched.strict, **more,
-        )  # fmt: skip
+@app.derived(
+    (SeriesHandle, "merge"),
+    example="@runs.json --window 2026-01-01 2026-01-03",
+    form=Form(
+        names={"complete": "cut_off", "newest_first": "oldest_first"},
+        words={"complete": "The source did not give everything.", "newest_first": "With --cut-off: it began with the oldest."},
+        read={"entries": JSON},
+    ),
+    at=_ruled,
+)
+def merge(out: Output, done: MergeResult) -> None:
+    """Merge fetched entries by id. Say which window was fetched, and it need not be fetched again."""
     told = f"added {done.added}, duplicates {done.duplicates}, updated {done.updated}, total {done.total_count}"
-    lines = [told, *(f"rejected entry {one.index}: {safe(one.reason)}" for one in done.rejected)]
-    ctx.obj.out.value(done, lines)
+    out.value(done, [told, *(f"rejected entry {one.index}: {safe(one.reason)}" for one in done.rejected)])
 
 
-@app.command()
-def query(
-    ctx: typer.Context,
-    name: Name,
-    start: Start,
-    end: End,
-    limit: Annotated[int, typer.Option(help="How many at most.")] = 100,
-    page: Annotated[str | None, typer.Option(help="`next_page` of the answer before.")] = None,
-) -> None:
-    """Entries of a range, newest first, and whether that is all.
-
-    Example: perdure series query runs 2026-01-01 2026-01-03 --user ana
-    """
-    with ctx.obj.memory() as memory:
-        answer = memory.series(name).query(start, end, limit=limit, page=page)
+@app.derived(
+    (SeriesHandle, "query"),
+    form=Form(hidden=("coverage", "fresh_for_s", "by_first_seen"), defaults={"limit": 100}),
+    at=_series,
+)
+def query(out: Output, answer: SeriesAnswer) -> None:
     lines = [f"{from_us(one.at_us).isoformat()}  {safe(one.id)}" for one in answer.entries]
     lines.append(f"{answer.count} entries; coverage {answer.coverage}: {safe(answer.reason)}")
     if answer.next_page is not None:
         lines.append(f"more: --page '{safe(answer.next_page)}'")
-    ctx.obj.out.value(answer, lines)
+    out.value(answer, lines)
 
 
-@app.command()
-def gaps(ctx: typer.Context, name: Name, start: Start, end: End) -> None:
-    """What would have to be fetched to cover a range.
-
-    Example: perdure series gaps runs 2026-01-01 2026-02-01 --user ana
-    """
-    with ctx.obj.memory() as memory:
-        found = memory.series(name).gaps(start, end)
-    ctx.obj.out.table(
-        found,
+app.offer(
+    (SeriesHandle, "gaps"),
+    table(
         {
-            "from": [gap.start.isoformat() for gap in found],
-            "to": [gap.end.isoformat() for gap in found],
-            "length": [gap.end - gap.start for gap in found],
+            "from": lambda gap: gap.start.isoformat(),
+            "to": lambda gap: gap.end.isoformat(),
+            "length": lambda gap: gap.end - gap.start,
         },
-        empty="nothing: the range is covered",
-    )
+        "nothing: the range is covered",
+    ),
+    at=_series,
+)
+app.offer(
+    (SeriesHandle, "windows"),
+    table(
+        {
+            "from": lambda one: one.span.start.isoformat(),
+            "to": lambda one: one.span.end.isoformat(),
+            "fetched": lambda one: from_us(one.fetched_us),
+        },
+        "nothing of the range was fetched",
+    ),
+    at=_series,
+)
+app.offer(
+    (SeriesHandle, "history"),
+    table(
+        {
+            "version": "version",
+            "at": lambda one: from_us(one.at_us).isoformat(),
+            "seen": lambda one: from_us(one.seen_us),
+        },
+        "it has no earlier version",
+    ),
+    at=_series,
+)
+app.offer(
+    (SeriesHandle, "count"),
+    line(lambda number, _: str(number), count=""),
+    form=Form(options=("start", "end")),
+    at=_series,
+    example="--start 2026-01-01",
+)
+app.offer(
+    (SeriesHandle, "cleanup"),
+    line(lambda done, _: f"removed {done.removed}, kept {done.kept}; cutoff {done.cutoff_date.isoformat(timespec='seconds')}"),
+    form=Form(options=("keep_days",)),
+    at=_series,
+    example="--keep-days 365",
+)
 
 
 @app.command()
@@ -159,20 +171,6 @@ def show(
 
 
 @app.command()
-def cleanup(
-    ctx: typer.Context, name: Name, keep_days: Annotated[float, typer.Option(help="Keep entries of so many days.")] = 90
-) -> None:
-    """Remove old entries, and the claim to know that time.
-
-    Example: perdure series cleanup runs --keep-days 365 --user ana
-    """
-    with ctx.obj.memory() as memory:
-        done = memory.series(name).cleanup(keep_days)
-    lines = [f"removed {done.removed}, kept {done.kept}; cutoff {done.cutoff_date.isoformat(timespec='seconds')}"]
-    ctx.obj.out.value(done, lines)
-
-
-@app.command()
 def export(
     ctx: typer.Context,
     name: Name,
@@ -187,12 +185,91 @@ def export(
     with ctx.obj.memory() as memory:
         series: SeriesHandle = memory.series(name)
         series.about()
-        for line in series.export(format, start=start, end=end):
+        for line in series.export(format, start=start, end=end):  # type: ignore[arg-type]  # checked by the service
             print(line)
 
 
-for name, command in series_asking.COMMANDS.items():
-    app.command(name)(command)
+@app.derived(
+    (SeriesHandle, "configure"),
+    example="--zone Europe/Berlin --keep-days 365",
+    form=Form(read={"max_entries": NO_BOUND, "keep_days": NO_END}),
+    at=_series,
+    needs_one=True,
+)
+def configure(out: Output, series: Series, given: Mapping[str, Any]) -> None:
+    told = ", ".join(f"{key} {one_line(str(value))}" for key, value in plain(series.spec).items() if key in given)
+    out.value(series, [safe(f"{series.name}: {told}")])
+
+
+@app.command()
+def remove(
+    ctx: typer.Context,
+    name: Name,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Delete a series with everything it holds.
+
+    Example: perdure series remove runs --yes --user ana
+    """
+    with ctx.obj.memory() as memory:
+        series = memory.series(name)
+        if not yes:
+            ask(ctx.obj.out, f"this deletes {series.about().count} entries of {one_line(name)}")
+        count = series.remove()
+    ctx.obj.out.value({"name": name, "removed": count}, [f"{count} entries removed"])
+
+
+def _entry(out: Output, entry: Entry | None) -> None:
+    out.value(entry, [] if entry is None else [f"{from_us(entry.at_us).isoformat()}  {safe(entry.id)}"])
+    if entry is None and not out.as_json:
+        out.note("the series holds no entry")
+
+
+for name in ("first", "last"):
+    app.offer((SeriesHandle, name), _entry, at=_series)
+
+
+@app.derived((SeriesHandle, "per"), example="day --zone Europe/Berlin", at=_series)
+def per(out: Output, found: Mapping[datetime, int], given: Mapping[str, Any]) -> None:
+    _counts(out, {moment.isoformat(): number for moment, number in found.items()}, given["period"])
+
+
+@app.derived((SeriesHandle, "group"), at=_series)
+def group(out: Output, found: Mapping[str, int], given: Mapping[str, Any]) -> None:
+    _counts(out, found, given["field"])
+
+
+@app.derived((SeriesHandle, "distinct"), at=_series)
+def distinct(out: Output, found: Sequence[str]) -> None:
+    out.entries(found, [safe(one) for one in found], empty="no entry has it")
+
+
+@app.command()
+def when(
+    ctx: typer.Context,
+    text: Annotated[str, typer.Argument(help="A goal or a question.")],
+    now: Annotated[str | None, typer.Option(help="As if it were then, ISO 8601 with a zone.")] = None,
+    zone: Annotated[str | None, typer.Option(help="Where the asker is; by default the setting `zone`.")] = None,
+) -> None:
+    """Say which time a text is about, and how its words were read. The store is not asked.
+
+    Example: perdure series when "kudos of the last 24 hours" --zone Europe/Berlin
+    """
+    out: Output = ctx.obj.out
+    settings = settings_module.load()
+    moment = datetime.now(UTC) if now is None else check_instant(read_instant(now, "--now"), "--now")
+    found = extract_time_range(text, moment, settings.zone if zone is None else zone, week_start=settings.week_start)
+    out.value(found, () if found is None else range_lines(found, out.width))
+    if found is None and not out.as_json:
+        out.note("no time is named")
+
+
+def _counts(out: Output, found: Mapping[str, int], what: str) -> None:
+    if out.as_json:
+        out.value(found)
+        return
+    columns: Columns = {safe(what): lambda one: one[0], "entries": lambda one: one[1]}
+    out.table(list(found.items()), columns, empty="there is no entry")
 
 
 def _drawing(series: Series, windows: list[CoveredWindow], provisional: tuple[Span, ...], span: Span) -> list[str]:

@@ -1,24 +1,198 @@
-"""The API's description (OpenAPI 3.1): what each route answers, which errors it may tell, and where its answers lead."""
+"""The API's description (OpenAPI 3.1): what each route answers, which errors it may tell, and where its answers lead.
+
+The schemas of answers are read off the values themselves: their fields, what these mean, and what `shapes` adds.
+"""
 
 from __future__ import annotations
 
+import ast
+import dataclasses
+import inspect
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, NewType, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from perdure.interfaces.http.once import HEADER
-from perdure.interfaces.http.problems import MEDIA_TYPE, TITLES
-from perdure.interfaces.http.schemas import Components, Many
+from perdure.domain.context.context import Block, Context
+from perdure.domain.series import MergeResult, RejectedEntry, Series, SeriesAnswer
+from perdure.domain.times.spans import Span
+from perdure.handles.registry.shapes import MORE, WHOLE
+from perdure.interfaces.http.answers import MEDIA_TYPE, TITLES
+from perdure.interfaces.http.idempotency import HEADER
+from perdure.services.knowledge.seed_form import SeedMemory
+
+Schema = dict[str, Any]
+PLAIN: Mapping[object, Schema] = {
+    str: {"type": "string"},
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    bool: {"type": "boolean"},
+    NoneType: {"type": "null"},
+    datetime: {"type": "string", "format": "date-time"},
+    date: {"type": "string", "format": "date"},
+    Path: {"type": "string"},
+}
+Fields = Mapping[str, object]
+"""An object told by a route itself: its fields and their types, or their schemas."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Many:
+    """A page of a list."""
+
+    of: object
+    both_ways: bool = False
+
+
+def _all(kind: object, *names: str) -> dict[str, object]:
+    return dict.fromkeys(names, kind)
+
+
+# What `shapes.WHOLE` tells in place of the fields.
+INSTEAD: Mapping[type, tuple[str, Fields]] = {
+    Context: (
+        "What an agent is given, in the form chat models take, and the blocks it was made of.",
+        {"messages": list[dict[str, Any]], "blocks": tuple[Block, ...]}
+        | _all(int, "tokens", "budget_tokens", "pending")
+        | _all(list[str], "dropped", "notes"),
+    ),
+    MergeResult: (
+        "What a merge did.",
+        {"success": bool, "rejected": tuple[RejectedEntry, ...]}
+        | _all(int, "added", "duplicates", "updated", "evicted", "total_count"),
+    ),
+    SeedMemory: (
+        "A memory under the seed's own names.",
+        {"entityRefs": list[str], "subtype": dict[str, str | None], "importance": int, "pinned": bool, "confidence": float}
+        | _all(str, "id", "memoryKey", "type", "content", "source", "status")
+        | _all(str | None, "entityLabel", "personaId")
+        | _all(datetime, "createdAt", "updatedAt"),
+    ),
+    Series: (
+        "A series: its books.",
+        {"name": str, "entity": str, "count": int, "metadata": dict[str, int]}
+        | _all(datetime, "accumulated_since", "last_updated"),
+    ),
+    SeriesAnswer: (
+        "Entries, newest first, and exactly what is and is not covered.",
+        {"entries": list[dict[str, Any]], "coverage": Literal["full", "partial", "none"], "requested_range": Span}
+        | {"state_range": dict[str, datetime | None], "next_page": str | None, "failures": list[str]}
+        | {"reason": str, "stale_by": float, "future": Span | None}
+        | _all(bool, "success", "needs_api_call", "truncated")
+        | _all(int, "count", "fetches")
+        | _all(tuple[Span, ...], "gaps", "provisional"),
+    ),
+    Span: ("From `start` up to, not including, `end`.", _all(datetime, "start", "end")),
+}
+
+
+class Components:
+    """The schemas that others refer to, each once, by the name of its value."""
+
+    def __init__(self) -> None:
+        self.schemas: dict[str, Schema] = {}
+        self._made_of: dict[str, object] = {}
+
+    def of(self, kind: object) -> Schema:
+        """The schema of what `plain` makes of a value of this type."""
+        if isinstance(kind, Many):
+            return self._page(kind)
+        if isinstance(kind, Mapping):
+            return self.fields_of(kind)
+        if kind in PLAIN:
+            return dict(PLAIN[kind])
+        if isinstance(kind, NewType):
+            return self.of(kind.__supertype__)
+        if dataclasses.is_dataclass(kind) and isinstance(kind, type):
+            return self._named(kind)
+        return self._made(get_origin(kind), get_args(kind))
+
+    def fields_of(self, fields: Fields, about: Mapping[str, str] | None = None) -> Schema:
+        """An object with all of these fields."""
+        told = {} if about is None else about
+        properties = {}
+        for name, kind in fields.items():
+            schema = self.of(kind)
+            properties[name] = {**schema, "description": told[name]} if name in told else schema
+        return {"type": "object", "properties": properties, "required": list(fields)}
+
+    def _made(self, origin: object, args: tuple[Any, ...]) -> Schema:
+        if origin is Annotated:
+            return self.of(args[0])
+        if origin is Literal:
+            return {"type": "string", "enum": list(args)} if all(isinstance(one, str) for one in args) else {"enum": list(args)}
+        if origin in (Union, UnionType):
+            return {"anyOf": [self.of(one) for one in args]}
+        if origin is tuple and args[-1] is not Ellipsis:
+            count = len(args)
+            return {"type": "array", "prefixItems": [self.of(one) for one in args], "minItems": count, "maxItems": count}
+        if origin in (list, tuple, frozenset, set, Sequence):
+            return {"type": "array", "items": self.of(args[0])}
+        if origin in (dict, Mapping):
+            return {"type": "object", "additionalProperties": self.of(args[1])}
+        return {}
+
+    def _page(self, page: Many) -> Schema:
+        cursor = {"type": ["string", "null"], "description": "What to give as `cursor` for more; null: there is no more."}
+        properties: Schema = {"items": {"type": "array", "items": self.of(page.of)}, "next": cursor}
+        if page.both_ways:
+            back = "What to give as `cursor` for what lies the other way; null: nothing is known to."
+            properties["previous"] = {"type": ["string", "null"], "description": back}
+        return {"type": "object", "properties": properties, "required": list(properties)}
+
+    def _named(self, kind: type) -> Schema:
+        name = kind.__name__
+        if self._made_of.setdefault(name, kind) is not kind:
+            raise TypeError(f"two values called {name} are answered; one of them needs another name")
+        if name not in self.schemas:
+            self.schemas[name] = {}  # it may hold its own kind
+            self.schemas[name] = self._value(kind)
+        return {"$ref": f"#/components/schemas/{name}"}
+
+    def _value(self, kind: type) -> Schema:
+        if kind in INSTEAD:
+            about, fields = INSTEAD[kind]
+            return {**self.fields_of(fields), "description": about}
+        if kind in WHOLE:
+            return {"description": _first_line(kind)}
+        hints = _hints(kind)
+        found = {field.name: hints[field.name] for field in dataclasses.fields(kind)}
+        beside = {name: get_type_hints(make)["return"] for name, make in MORE.get(kind, {}).items()}
+        return {**self.fields_of({**found, **beside}, dict(_said_of_fields(kind))), "description": _first_line(kind)}
+
+
+def _hints(kind: type) -> dict[str, Any]:
+    hints = get_type_hints(kind)
+    return {
+        name: Any if isinstance(hint, TypeVar) or hint is object or hint is Callable else hint for name, hint in hints.items()
+    }
+
+
+def _first_line(kind: type) -> str:
+    return (inspect.getdoc(kind) or "").partition("\n")[0]
+
+
+def _said_of_fields(kind: type) -> Iterator[tuple[str, str]]:
+    """The texts that stand below the fields in the source."""
+    (found,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
+    assert isinstance(found, ast.ClassDef)  # noqa: S101 - it is the source of a class
+    for one, text in zip(found.body, found.body[1:], strict=False):
+        match one, text:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(said))):
+                yield name, " ".join(said.split())
+
 
 JSON = "application/json"
 METHODS = ("get", "put", "post", "delete", "patch")
-Link = tuple[str, Mapping[str, str]]
-"""The operation that it leads to, and where its parameters come from."""
-
+# A link leads to an operation of the same user and address.
+ADDRESS = {"user": "$request.path.user", "agent": "$request.query.agent", "channel": "$request.query.channel"}
 ERRORS: Mapping[int, str] = {
     400: "The body is no JSON, or has a field twice.",
     401: "No key was given, or it is not known.",
@@ -34,30 +208,23 @@ ERRORS: Mapping[int, str] = {
 ALWAYS = (401, 403, 422, 429, 503)
 WITH_BODY = (400, 413, 415)
 TAGS: Mapping[str, str] = {
-    "messages": "The log of a conversation: appended, never changed.",
-    "sessions": "Stretches of talk, their working sets, and the summaries over them.",
-    "memories": "What is known of the user's world.",
-    "entities": "The people, places, organisations and projects that memories are about.",
-    "todos": "What the user means to do, and what the agent is doing.",
-    "instructions": "Lasting orders of the user to an agent.",
-    "lessons": "How to behave, as learned before.",
-    "state": "Any JSON under a key, every revision kept.",
+    "conversation": "The log of a conversation, its sessions, and the summaries over them.",
+    "knowledge": "What is known of the user's world, and the people, places, organisations and projects that it is about.",
+    "todos": "What the user means to do, what the agent is doing, and lasting orders of the user to an agent.",
+    "lessons": "How to behave, as learned before; and the agents of the space.",
     "series": "Time series, and what is covered of them.",
-    "recall": "Finding again, and what an agent should be given.",
+    "state": "Any JSON under a key, every revision kept.",
+    "context": "Finding again, and what an agent should be given.",
     "oversight": "What is given to an agent before a goal, and kept of a tool's result.",
-    "history": "What was changed, and taking it back; jobs; forgetting.",
     "portability": "All of a user's data out and in.",
-    "transcripts": "The Markdown files of sessions.",
+    "store": "The users of a store, its jobs, and how it is doing.",
+    "access": "The keys that let callers in; what was changed, and taking it back; who asked for what.",
     "tools": "State and series as tools for an agent.",
-    "agents": "The agents of the space, and the channels they answer on.",
-    "store": "What concerns the whole store.",
-    "keys": "The keys that let callers in.",
-    "system": "For those who look after a server.",
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class RouteDescription:
     """What a route says of itself beyond what its signature tells."""
 
     shape: object
@@ -65,13 +232,13 @@ class Said:
     also: int | None = None
     """Another status with which the same is answered."""
     errors: tuple[int, ...] = ()
-    links: tuple[Link, ...] = ()
+    links: Mapping[str, str] = field(default_factory=dict)
     headers: tuple[str, ...] = ()
     media: Mapping[str, str] | None = None
     """The types of a stream, with what it is."""
 
 
-SAID: dict[str, Said] = {}
+SAID: dict[str, RouteDescription] = {}
 HEADERS: Mapping[str, str] = {
     "ETag": "The revision, for `If-Match`.",
     "Location": "Where the new thing is found.",
@@ -79,8 +246,8 @@ HEADERS: Mapping[str, str] = {
 
 
 def described(operation_id: str, shape: object, **more: Any) -> dict[str, Any]:
-    """Arguments for a route: its id and status. The rest is kept for the description; see `Said`."""
-    said = SAID[operation_id] = Said(shape, **more)
+    """Arguments for a route: its id and status. The rest is kept for the description; see `RouteDescription`."""
+    said = SAID[operation_id] = RouteDescription(shape, **more)
     return {"operation_id": operation_id, "status_code": said.status}
 
 
@@ -89,19 +256,13 @@ def many(of: object, *, both_ways: bool = False) -> Many:
     return Many(of, both_ways)
 
 
-def leads_to(operation: str, /, **found: str) -> Link:
-    """A link to an operation of the same user and address; `found` names places in the answer, such as `/id`."""
-    address = {"user": "$request.path.user", "agent": "$request.query.agent", "channel": "$request.query.channel"}
-    return operation, {**address, **{name: _place(text) for name, text in found.items()}}
-
-
-def from_here(operation: str, /, **found: str) -> Link:
-    """A link to an operation that concerns the whole space."""
-    return operation, {name: _place(text) for name, text in found.items()}
-
-
-def _place(text: str) -> str:
-    return text if text.startswith("$") else f"$response.body#{text}"
+def _link(to: str, found: str, address: Mapping[str, str]) -> dict[str, Any]:
+    """A link to an operation. `found` names places in the answer, as `task=/id`, or of the same name in the path."""
+    parameters = dict(address)
+    for part in found.split():
+        name, _, place = part.partition("=")
+        parameters[name] = f"$response.body#{place}" if place else f"$request.path.{name}"
+    return {"operationId": to, "parameters": parameters}
 
 
 def install(app: FastAPI) -> None:
@@ -141,10 +302,13 @@ def _methods(item: Mapping[str, Any]) -> str:
 
 def _described(app: FastAPI) -> dict[str, Any]:
     found = get_openapi(
-        title=app.title, version=app.version, openapi_version="3.1.0", routes=app.routes,
+        title=app.title,
+        version=app.version,
+        openapi_version="3.1.0",
+        routes=app.routes,
         summary="Durable memory for AI agents.",
         description="Every answer is JSON; every error is a problem (RFC 9457) with a `code` that stays the same.",
-    )  # fmt: skip
+    )
     components = Components()
     for item in found["paths"].values():
         for method in METHODS:
@@ -174,14 +338,14 @@ def _complete(operation: dict[str, Any], components: Components) -> None:
     if any(one["name"] == HEADER for one in operation.get("parameters", ())):
         errors.add(409)
     for one in operation.get("parameters", ()):
-        one["schema"] = _given(one["schema"])
+        one["schema"] = _without_null(one["schema"])
         if one["name"] == "cursor":
             errors.add(404)
     for status in sorted(errors):
         responses[str(status)] = {"$ref": f"#/components/responses/Problem{status}"}
 
 
-def _given(schema: dict[str, Any]) -> dict[str, Any]:
+def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
     """The schema of a parameter that is there: one that is left out is not null."""
     choices = [one for one in schema.get("anyOf", ()) if one != {"type": "null"}]
     if len(choices) != 1:
@@ -189,8 +353,9 @@ def _given(schema: dict[str, Any]) -> dict[str, Any]:
     return {**{name: value for name, value in schema.items() if name != "anyOf"}, **choices[0]}
 
 
-def _tell_success(operation: dict[str, Any], responses: dict[str, Any], said: Said, components: Components) -> None:
-    links = {to: {"operationId": to, "parameters": dict(given)} for to, given in said.links}
+def _tell_success(operation: dict[str, Any], responses: dict[str, Any], said: RouteDescription, components: Components) -> None:
+    address = ADDRESS if any(one["name"] == "user" for one in operation.get("parameters", ())) else {}
+    links = {to: _link(to, found, address) for to, found in said.links.items()}
     headers = {name: {"description": HEADERS[name], "schema": {"type": "string"}} for name in said.headers}
     content: dict[str, Any] = {}
     if said.media is not None:

@@ -8,7 +8,7 @@ from typing import Protocol
 from urllib.parse import unquote
 
 from perdure.app import Engine
-from perdure.domain.api_keys import Permission
+from perdure.domain.access.keys import Permission
 from perdure.domain.errors import InvalidInput
 from perdure.domain.scope import DEFAULT
 from perdure.handles.memory import Memory
@@ -17,22 +17,22 @@ from perdure.interfaces.access import Door
 HEADERS = {"user": "perdure-user", "agent": "perdure-agent", "channel": "perdure-channel"}
 
 
-class Caller(Protocol):
+class ToolCaller(Protocol):
     """What a tool may reach."""
 
     def may(self, need: Permission) -> bool:
         """Whether to offer what needs this permission."""
 
     def memory(self, need: Permission) -> Memory:
-        """The handle to work with; `Denied` or `InvalidInput` if there is none for this caller."""
+        """The handle to work with; `AccessDenied` or `InvalidInput` if there is none for this caller."""
 
     def whole(self) -> Engine:
         """The engine itself, for what concerns the whole store."""
 
 
 @dataclass(frozen=True, slots=True)
-class Owner:
-    """The person at this machine, with one scope for the whole life of the process."""
+class LocalCaller:
+    """The model that a person at this machine runs, with one scope for the whole life of the process."""
 
     engine: Engine
     bound: Memory
@@ -41,7 +41,7 @@ class Owner:
         return True
 
     def memory(self, need: Permission) -> Memory:  # noqa: ARG002
-        return self.bound
+        return self.bound.as_agent()
 
     def whole(self) -> Engine:
         return self.engine

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from perdure.domain.api_keys import Permission
+from perdure.domain.access.keys import Permission
 from perdure.domain.errors import InvalidInput
-from perdure.domain.text import utf8_size
+from perdure.domain.text.rules import utf8_size
 from perdure.handles.memory import Memory
 from perdure.interfaces.mcp import lines
 from perdure.interfaces.mcp.offers import fence
@@ -23,7 +23,7 @@ class Argument:
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
+class McpPrompt:
     """A prompt: the words that are sent in the user's name. All its arguments are required."""
 
     name: str
@@ -48,14 +48,14 @@ class Prompt:
 
 
 def _recall_about(memory: Memory, topic: str) -> str:
-    found = fence("recall", "What was found", lines.found(memory.recall(topic)))
+    found = fence("recall", "What was found", lines.recall_lines(memory.recall(topic)))
     return f"Tell me what you remember about this: {topic}\nSay so if little or nothing is remembered.\n\n{NOTE}\n\n{found}"
 
 
 def _daily_review(memory: Memory) -> str:
     parts = [
-        fence("todos", "Open todos, what is due first", lines.todos(memory.todos.list())),
-        fence("memories", "What changed last", lines.memories(memory.memories.list(limit=RECENT))),
+        fence("todos", "Open todos, what is due first", lines.each(memory.todos.list())),
+        fence("memories", "What changed last", lines.each(memory.memories.list(limit=RECENT))),
     ]
     asked = "Review my day with me: what is due or overdue, what changed, and what I should decide or do next. Be brief."
     return "\n\n".join([asked, NOTE, *parts])
@@ -71,10 +71,27 @@ def _plan_goal(memory: Memory, goal: str) -> str:
 PROMPTS = {
     one.name: one
     for one in (
-        Prompt("recall_about", "What do you remember about …?", "Tell what is remembered about a topic.",
-               (Argument("topic", "A person, a thing, a question."),), _recall_about),
-        Prompt("daily_review", "Daily review", "Go through what is due and what changed.", (), _daily_review),
-        Prompt("plan_goal", "Plan a goal", "Plan a goal with what is remembered that matters for it.",
-               (Argument("goal", "What is to be reached."),), _plan_goal, "write"),
+        McpPrompt(
+            name="recall_about",
+            title="What do you remember about …?",
+            description="Tell what is remembered about a topic.",
+            arguments=(Argument("topic", "A person, a thing, a question."),),
+            render=_recall_about,
+        ),
+        McpPrompt(
+            name="daily_review",
+            title="Daily review",
+            description="Go through what is due and what changed.",
+            arguments=(),
+            render=_daily_review,
+        ),
+        McpPrompt(
+            name="plan_goal",
+            title="Plan a goal",
+            description="Plan a goal with what is remembered that matters for it.",
+            arguments=(Argument("goal", "What is to be reached."),),
+            render=_plan_goal,
+            permission="write",
+        ),
     )
-}  # fmt: skip
+}

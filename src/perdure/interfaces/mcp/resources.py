@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, unquote
 
-from perdure.domain.context import fenced
 from perdure.domain.errors import NotFound
-from perdure.domain.text import compact_json
+from perdure.domain.text.fences import fenced
+from perdure.domain.text.rules import compact_json
 from perdure.handles.memory import Memory
-from perdure.interfaces.shapes import plain
+from perdure.handles.registry.shapes import plain
 
 SCHEME = "perdure://"
 LISTED = 100
@@ -46,28 +46,37 @@ class Kind:
 
 KINDS = (
     Kind(
-        "memories", "Memories", "What is known, the newest change first.", "key",
-        lambda memory: memory.memories.list(limit=LISTED),
-        lambda one: one.memory.record_key,
-        lambda memory, key: memory.memories.get(key),
+        name="memories",
+        title="Memories",
+        description="What is known, the newest change first.",
+        variable="key",
+        list_=lambda memory: memory.memories.list(limit=LISTED),
+        ids=lambda one: one.memory.record_key,
+        get=lambda memory, key: memory.memories.get(key),
     ),
     Kind(
-        "series", "Series", "Time series that tool results were added to, with what they cover.", "name",
-        lambda memory: memory.list_series(LISTED),
-        lambda one: one.name,
-        lambda memory, name: memory.series(name).about(),
+        name="series",
+        title="Series",
+        description="Time series that tool results were added to, with what they cover.",
+        variable="name",
+        list_=lambda memory: memory.series.list(LISTED),
+        ids=lambda one: one.name,
+        get=lambda memory, name: memory.series(name).about(),
     ),
     Kind(
-        "sessions", "Conversations", "Logged conversations at this address, the newest first.", "id",
-        lambda memory: memory.sessions(LISTED),
-        lambda one: one.id,
-        lambda memory, session: {"items": memory.messages(READ, session=session)},
+        name="sessions",
+        title="Conversations",
+        description="Logged conversations at this address, the newest first.",
+        variable="id",
+        list_=lambda memory: memory.conversation.sessions(LISTED),
+        ids=lambda one: one.id,
+        get=lambda memory, session: {"items": memory.messages(READ, session=session)},
     ),
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedResource:
     """One resource of a listing."""
 
     uri: str
@@ -76,19 +85,19 @@ class Listed:
     description: str | None = None
 
 
-def indexes() -> Iterable[Listed]:
+def indexes() -> Iterable[ListedResource]:
     """The lists, which are there for everybody."""
-    return [Listed(kind.uri, kind.name, kind.title, kind.description) for kind in KINDS]
+    return [ListedResource(kind.uri, kind.name, kind.title, kind.description) for kind in KINDS]
 
 
-def things(memory: Memory) -> Iterable[Listed]:
+def things(memory: Memory) -> Iterable[ListedResource]:
     """What there is of each kind."""
     for kind in KINDS:
         for one in kind.list_(memory):
             name = kind.ids(one)
             # Hosts show names to models, too.
             shown = " ".join(fenced(name).split())
-            yield Listed(kind.uri_of(name), shown, f"{kind.title}: {shown}"[:200])
+            yield ListedResource(kind.uri_of(name), shown, f"{kind.title}: {shown}"[:200])
 
 
 def read(memory: Memory, uri: str) -> str:

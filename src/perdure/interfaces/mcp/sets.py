@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from perdure.domain.errors import InvalidInput
-from perdure.domain.text import brief
+from perdure.domain.text.rules import brief
+from perdure.handles.registry.toolset import HOST
 from perdure.handles.tools import Result, Tools
-from perdure.interfaces.mcp import known, working
-from perdure.interfaces.mcp.callers import Caller
+from perdure.interfaces.mcp import tools
+from perdure.interfaces.mcp.callers import ToolCaller
 from perdure.interfaces.mcp.offers import Offer, shape
 
 TITLES = {
@@ -32,12 +33,13 @@ OUTPUTS = {
     "queryTimeseriesState": shape(success="boolean", entries="array", coverage="string", gaps="array"),
     "cleanupTimeseriesState": shape(success="boolean", removed="integer", kept="integer"),
 }
+DONE = shape(success="boolean")
 DESTRUCTIVE = ("deleteState", "cleanupTimeseriesState")
 REPEATABLE = ("deleteState", "mergeTimeseriesState", "cleanupTimeseriesState")
 STATE, SERIES = tuple(TITLES)[:5], tuple(TITLES)[5:]
 
-NAMES = ("state", "series", "knowledge", "todos", "lessons", "conversation", "overseer", "upkeep")
-DEFAULT: tuple[str, ...] = ("state", "series", "knowledge", "todos", "lessons")
+NAMES = ("state", "series", "knowledge", "todos", "lessons", HOST, "conversation", "overseer", "upkeep")
+DEFAULT: tuple[str, ...] = ("state", "series", "knowledge", "todos", "lessons", HOST)
 """What suits a chat host that logs nothing: whoever hands over every message and result takes the other sets as well."""
 
 
@@ -65,24 +67,33 @@ def by_set(seeds: Tools) -> Mapping[str, tuple[Offer, ...]]:
     def seed(name: str) -> Offer:
         told, may = schemas[name], permissions[name]
         return Offer(
-            name, TITLES[name], may, told["description"], told["inputSchema"]["properties"], OUTPUTS[name],
-            _through(name, may), destructive=name in DESTRUCTIVE, idempotent=may == "read" or name in REPEATABLE,
-        )  # fmt: skip
+            name=name,
+            title=TITLES.get(name, name),
+            permission=may,
+            description=told["description"],
+            parameters=told["inputSchema"]["properties"],
+            required=tuple(told["inputSchema"]["required"]),
+            output=OUTPUTS.get(name, DONE),
+            call=_through(name, may),
+            destructive=name in DESTRUCTIVE,
+            idempotent=may == "read" or name in REPEATABLE,
+        )
 
     return {
         "state": tuple(seed(name) for name in STATE),
         "series": tuple(seed(name) for name in SERIES),
-        "knowledge": known.OFFERS,
-        "todos": working.TODOS,
-        "lessons": working.LESSONS,
-        "conversation": working.CONVERSATION,
-        "overseer": working.OVERSEER,
-        "upkeep": (*known.UPKEEP, *working.UPKEEP),
+        "knowledge": tools.KNOWLEDGE,
+        "todos": tools.TODOS,
+        "lessons": tools.LESSONS,
+        HOST: tuple(seed(name) for name in seeds.sets().get(HOST, ())),
+        "conversation": tools.CONVERSATION,
+        "overseer": tools.OVERSEER,
+        "upkeep": tools.UPKEEP,
     }
 
 
 def _through(name: str, may: Any) -> Any:
-    def call(caller: Caller, **params: Any) -> Result:
+    def call(caller: ToolCaller, **params: Any) -> Result:
         return caller.memory(may).tools.call_tool(name, params)
 
     return call

@@ -39,7 +39,7 @@ async def serve_pipe(server: Server[Any], reading: int, writing: int) -> None:
     """Serve two file descriptors until the first one ends and what it asked is answered."""
     to_server, from_client = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     to_client, from_server = anyio.create_memory_object_stream[SessionMessage](0)
-    waiting = Waiting(to_client.clone())
+    waiting = PendingRequests(to_client.clone())
 
     async def read() -> None:
         async with to_server, chunks(reading) as arriving:
@@ -59,7 +59,7 @@ async def serve_pipe(server: Server[Any], reading: int, writing: int) -> None:
             for answer in message.answers():
                 await to_client.send(SessionMessage(answer))
         else:
-            waiting.asked(message)
+            waiting.expect(message)
             await to_server.send(SessionMessage(message))
 
     async def write() -> None:
@@ -98,7 +98,7 @@ async def chunks(reading: int) -> AsyncIterator[MemoryObjectReceiveStream[bytes]
         await portal.stop(cancel_remaining=True)
 
 
-class Waiting:
+class PendingRequests:
     """The way back to the client, which knows what is still to be answered."""
 
     def __init__(self, inner: MemoryObjectSendStream[SessionMessage]) -> None:
@@ -106,7 +106,7 @@ class Waiting:
         self._open: Counter[int | str] = Counter()
         self._changed = anyio.Event()
 
-    def asked(self, message: JSONRPCMessage) -> None:
+    def expect(self, message: JSONRPCMessage) -> None:
         """Note what came in: a request waits for its answer; one that is cancelled gets none."""
         if isinstance(message, JSONRPCRequest):
             self._open[message.id] += 1
@@ -133,7 +133,7 @@ class Waiting:
     async def aclose(self) -> None:
         await self._inner.aclose()
 
-    async def __aenter__(self) -> Waiting:
+    async def __aenter__(self) -> PendingRequests:
         return self
 
     async def __aexit__(

@@ -19,17 +19,16 @@ from urllib.parse import quote, urlsplit
 from starlette.requests import ClientDisconnect
 
 from perdure.app import Engine
-from perdure.domain.api_keys import ApiKey
+from perdure.domain.access.keys import ApiKey
 from perdure.domain.errors import InvalidInput, PerdureError
-from perdure.interfaces.access import LOCAL, Access, of_key
+from perdure.interfaces.access import LOCAL, CallerAccess, of_key
 from perdure.interfaces.errors import http_status
 from perdure.interfaces.metrics import Metrics
-from perdure.interfaces.serving.asked import STATIC, Asked, Refused, form_of
-from perdure.interfaces.serving.bodies import Body, Message, Receive, Stopped
-from perdure.interfaces.serving.buckets import Buckets, whole_seconds
-from perdure.interfaces.serving.keyring import Keyring
+from perdure.interfaces.serving.keyring import Keyring, Visits, cookie_of
+from perdure.interfaces.serving.limits import BoundedBody, Buckets, Message, Receive, Stopped, whole_seconds
 from perdure.interfaces.serving.options import Options, host_of, is_address, is_loopback
-from perdure.interfaces.serving.visits import Visits, cookie_of
+from perdure.interfaces.serving.places import Places
+from perdure.interfaces.serving.request import STATIC, GuardRefusal, IncomingRequest, form_of
 
 LOG = logging.getLogger("perdure.server")
 Send = Callable[[Message], Awaitable[None]]
@@ -40,13 +39,15 @@ Tell = Callable[[Any, int, str, str, Mapping[str, str]], App]
 CONCURRENT_MAX = 512
 """Requests at a time. More would only wait for a thread, and hold memory meanwhile."""
 STRANGERS_MAX = 64
-"""Of these, from callers who are not known: they must not take the places of the others."""
+"""Requests at a time of those who are not known, by their address: they must not take the places of the others."""
+LOOKUPS_MAX = 512
+"""Secrets at a time that are looked for in the store, by the address they come from."""
 HEAD_BYTES_MAX = 64 * 1024
 GUESSES_PER_S, GUESSES_BURST = 0.2, 10
 """Wrong keys from one address."""
 KNOWN_HOSTS_MAX = 200
 FORM = "application/x-www-form-urlencoded"
-NOBODY = Access("nobody", frozenset(), frozenset())
+NOBODY = CallerAccess("nobody", frozenset(), frozenset())
 CHALLENGE = {"WWW-Authenticate": 'Bearer realm="perdure"'}
 CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; "
@@ -64,7 +65,7 @@ HEADERS = (
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    access: Access
+    access: CallerAccess
     csrf: str
     signed_in: bool = False
     """By the page's cookie, which a browser sends along whoever made it ask."""
@@ -85,15 +86,16 @@ class Guard:
         self.tell = tell
         self._names = options.names()
         self._import_bytes_max = engine.limits.import_bytes_max
-        self._hosts: dict[bytes, str] = {}
+        self._hosts: set[bytes] = set()
         self._rates = Buckets(options.rate_per_s, options.rate_per_s, clock)
         self._guesses = Buckets(GUESSES_PER_S, GUESSES_BURST, clock)
-        self._running = 0
-        self._strangers = 0
+        self._places = Places(CONCURRENT_MAX)
+        self._strangers = Places(STRANGERS_MAX)
+        self._lookups = Places(LOOKUPS_MAX)
         if not options.on_loopback and not engine.api_keys.in_use():
             raise InvalidInput(
                 f"`host` = {options.host!r:.60} can be reached from elsewhere and the store has no API key in use; "
-                "make one with `perdure key create NAME`, or serve on 127.0.0.1"
+                "make one with `perdure admin key create NAME`, or serve on 127.0.0.1"
             )
 
     def wrapping(self, app: App) -> App:
@@ -113,28 +115,28 @@ class Guard:
     # -- one request
 
     async def _serve(self, app: App, scope: Any, receive: Receive, send: Send) -> None:
-        asked = Asked.of(scope)
+        asked = IncomingRequest.of(scope)
         state = scope.setdefault("state", {})
         # Whatever is refused before it is known who asks is refused to nobody in particular.
         state.update(request_id=asked.request_id(), access=NOBODY, csrf=self.csrf_login, signed_in=False)
         out = Outgoing(asked, send, state["request_id"])
         began = time.perf_counter()
-        self._running += 1
         self.metrics.begun()
         try:
             await self._answer(app, asked, receive, out)
         finally:
-            self._running -= 1
-            self._strangers -= asked.stranger
+            if asked.place is not None:
+                places, caller = asked.place
+                places.leave(caller)
             self._note(asked, out, time.perf_counter() - began)
 
-    async def _answer(self, app: App, asked: Asked, receive: Receive, out: Outgoing) -> None:
+    async def _answer(self, app: App, asked: IncomingRequest, receive: Receive, out: Outgoing) -> None:
         try:
             body = await self._admit(asked, receive)
             out.body = body
             await app(asked.scope, body.receive, out.send)
             refused = body.refusal
-        except Refused as error:
+        except GuardRefusal as error:
             refused = error
         except Stopped as error:
             refused = error.refused
@@ -143,128 +145,165 @@ class Guard:
             return  # whoever asked has left
         except PerdureError as error:
             headers = {"Retry-After": "1"} if error.retriable else {}
-            refused = Refused(http_status(error), error.code, str(error), "store", headers)
+            refused = GuardRefusal(http_status(error), error.code, str(error), "store", headers)
         except Exception as error:  # noqa: BLE001 - the interface edge: no stack trace leaves the server
             if out.body is not None and out.body.refusal is not None:
                 refused = out.body.refusal
             else:
                 # Its words may quote what somebody wrote: the log has the kind and the place.
                 LOG.error("request %s failed: %s", out.request_id, _place(error))
-                refused = Refused(500, "error", "this is a bug in perdure; the server's log names it", "bug")
+                refused = GuardRefusal(500, "error", "this is a bug in perdure; the server's log names it", "bug")
         if refused is None:
             return
         self.metrics.refused(refused.reason)
         if out.started:
             return  # too late to say anything else; the server ends the connection of an answer that is not complete
         out.body = None
-        await self._told(asked, refused, out)(asked.scope, receive, out.send)
+        await self._refusal(asked, refused, out)(asked.scope, receive, out.send)
 
-    def _told(self, asked: Asked, refused: Refused, out: Outgoing) -> App:
+    def _refusal(self, asked: IncomingRequest, refused: GuardRefusal, out: Outgoing) -> App:
         try:
             return self.tell(asked.scope, refused.status, refused.code, refused.detail, refused.headers)
         except Exception as error:  # noqa: BLE001 - the interface edge: not even the page that tells of errors may break
             LOG.error("request %s: its error cannot be shown: %s", out.request_id, _place(error))
             return _bare(refused.status)
 
-    async def _admit(self, asked: Asked, receive: Receive) -> Body:
+    async def _admit(self, asked: IncomingRequest, receive: Receive) -> BoundedBody:
         """What comes before every route; the body that the route may read."""
-        host = self._host(asked)
+        self._check_host(asked)
         if asked.head_bytes > HEAD_BYTES_MAX:
-            raise Refused(431, "limit_exceeded", f"the headers are larger than {HEAD_BYTES_MAX:,} bytes; send fewer", "head")
+            raise GuardRefusal(
+                431, "limit_exceeded", f"the headers are larger than {HEAD_BYTES_MAX:,} bytes; send fewer", "head"
+            )
         if asked.authorizations > 1:
-            raise Refused(400, "invalid_input", "the request has several `Authorization` headers; send one", "authorization")
+            raise GuardRefusal(
+                400, "invalid_input", "the request has several `Authorization` headers; send one", "authorization"
+            )
         _check_origin(asked)
-        if self._running > CONCURRENT_MAX and asked.path != "/healthz":
-            raise Refused(503, "unavailable", "too much is asked at once; try again", "busy", {"Retry-After": "1"})
-        caller = await self._who(asked, host)
-        if caller.access is NOBODY and asked.unsafe:
-            asked.stranger = True
-            self._strangers += 1
-            if self._strangers > STRANGERS_MAX:
-                raise Refused(503, "unavailable", "too many are signing in at once; try again", "busy", {"Retry-After": "1"})
+        caller = await self._who(asked)
+        if not asked.checks_health:
+            self._take_place(asked, caller.access)
         asked.scope["state"].update(access=caller.access, csrf=caller.csrf, signed_in=caller.signed_in)
         if asked.path != "/healthz":
             self._check_rate(asked, caller.access)
         bytes_max, import_max = self.options.body_bytes_max, self._import_bytes_max
-        body = Body(asked, receive, bytes_max, import_max, stranger=asked.stranger)
+        body = BoundedBody(asked, receive, bytes_max, import_max, stranger=caller.access is NOBODY)
         if asked.unsafe:
             _check_content_type(asked)
             await self._check_csrf(asked, caller, body)
         return body
 
-    def _host(self, asked: Asked) -> str:
+    def _take_place(self, asked: IncomingRequest, access: CallerAccess) -> None:
+        """Whoever has many requests going on leaves places for the others."""
+        places, name = (self._strangers, asked.client) if access is NOBODY else (self._places, access.name)
+        if not places.take(name):
+            detail = "this caller has too many requests going on at once; wait for some to end, then try again"
+            raise GuardRefusal(503, "unavailable", detail, "busy", {"Retry-After": "1"})
+        asked.place = places, name
+
+    def _check_host(self, asked: IncomingRequest) -> None:
         """The name that the request is for. A page elsewhere can have a name of its own point here, but not ask for ours."""
         raw = asked.headers.get(b"host", b"")
-        known = self._hosts.get(raw)
-        if known is not None and asked.hosts == 1:
-            return known
+        if raw in self._hosts and asked.hosts == 1:
+            return
         host = host_of(raw) if asked.hosts == 1 else None
         if host is None:
-            raise Refused(400, "invalid_input", "the request needs one `Host` header with a host name", "host")
+            raise GuardRefusal(400, "invalid_input", "the request needs one `Host` header with a host name", "host")
         # An address was not looked up, so nobody can have pointed a name of theirs at this server.
         if host not in self._names and not (is_address(host) and not self.options.on_loopback):
             detail = f"this server does not go by the name {host!r:.80}; start it with `--allow-host {host:.80}` if it should"
-            raise Refused(421, "invalid_input", detail, "host")
+            raise GuardRefusal(421, "invalid_input", detail, "host")
         if len(self._hosts) < KNOWN_HOSTS_MAX:
-            self._hosts[raw] = host
-        return host
+            self._hosts.add(raw)
 
-    async def _who(self, asked: Asked, host: str) -> Caller:
+    async def _who(self, asked: IncomingRequest) -> Caller:
         given = asked.headers.get(b"authorization")
         if given is not None:
-            return Caller(of_key(await self.admit_secret(_bearer(given), asked.client)), self.csrf_local, by_key=True)
+            return Caller(await self.admit_secret(_bearer(given), asked), self.csrf_local, by_key=True)
         visit_id = cookie_of(asked.headers[b"cookie"]) if b"cookie" in asked.headers else None
         visit = None if visit_id is None else self.visits.find(visit_id)
         if visit is not None and visit_id is not None:
-            key = await self.keyring.find(visit.key_id)
-            if key is not None:
-                return Caller(of_key(key), visit.csrf, signed_in=True)
-            self.visits.end(visit_id)  # its key was revoked
-        if not await self._needs_key(asked, host):
+            access = await self._visitor(visit.name, visit_id)
+            if access is not None and (access is not LOCAL or self._is_here(asked)):
+                return Caller(access, visit.csrf, signed_in=True)
+        if self.options.no_auth and self._is_here(asked):
             return Caller(LOCAL, self.csrf_local)
         if asked.open:
             return Caller(NOBODY, self.csrf_login)
         raise self._unknown(asked)
 
-    async def _needs_key(self, asked: Asked, host: str) -> bool:
-        if self.options.require_key or not self.options.on_loopback or asked.from_elsewhere or not is_loopback(host):
-            return True
-        return not self.options.open and await self.keyring.asked_for()
+    async def _visitor(self, name: str, visit_id: str) -> CallerAccess | None:
+        if name == LOCAL.name:
+            return LOCAL
+        key = await self.keyring.find(name)
+        if key is None:
+            self.visits.end(visit_id)  # its key was revoked
+        return None if key is None else of_key(key)
 
-    def _unknown(self, asked: Asked) -> Refused:
-        detail = "this server asks for an API key: send `Authorization: Bearer pdr_…`; `perdure key create` makes one"
+    def _is_here(self, asked: IncomingRequest) -> bool:
+        """Whether it comes from this machine, as far as can be told: not passed on, and for a name of loopback."""
+        host = host_of(asked.headers.get(b"host", b""))
+        return self.options.on_loopback and not asked.from_elsewhere and host is not None and is_loopback(host)
+
+    def _unknown(self, asked: IncomingRequest) -> GuardRefusal:
+        detail = (
+            "this server asks for a token or an API key: send `Authorization: Bearer pdr_…`; "
+            "`perdure admin token` prints this machine's token, `perdure admin key create` makes a key"
+        )
         if not asked.web:
-            return Refused(401, "unauthenticated", detail, "unauthenticated", CHALLENGE)
+            return GuardRefusal(401, "unauthenticated", detail, "unauthenticated", CHALLENGE)
         if b"hx-request" in asked.headers:
-            return Refused(401, "unauthenticated", detail, "unauthenticated", {"HX-Redirect": "/login"})
+            return GuardRefusal(401, "unauthenticated", detail, "unauthenticated", {"HX-Redirect": "/login"})
         if asked.unsafe:
-            return Refused(401, "unauthenticated", "you are no longer signed in; open /login", "unauthenticated", CHALLENGE)
+            return GuardRefusal(
+                401, "unauthenticated", "you are no longer signed in; open /login", "unauthenticated", CHALLENGE
+            )
         query = asked.scope.get("query_string", b"").decode("latin-1")
         there = quote(asked.path, safe="/") + (f"?{query}" if query else "")
-        return Refused(303, "unauthenticated", detail, "login", {"Location": f"/login?next={quote(there, safe='')}"})
+        return GuardRefusal(303, "unauthenticated", detail, "login", {"Location": f"/login?next={quote(there, safe='')}"})
 
-    async def admit_secret(self, secret: str, client: str) -> ApiKey:
-        """The key that somebody shows; `Refused` if it is none. Who shows many wrong ones has to wait.
+    async def admit_secret(self, secret: str, asked: IncomingRequest, *, token_only: bool = False) -> CallerAccess:
+        """Who shows this secret; `GuardRefusal` if it is none. Who shows many wrong ones has to wait.
 
         A right one is let in whatever else came from its address: it cannot be guessed, and others may be behind the same one.
         """
-        key = await self.keyring.recognise(secret)
+        if self._is_token(secret) and self._is_here(asked):
+            return LOCAL
+        key = None if token_only else await self._find_key(secret, asked.client)
         if key is not None:
-            return key
-        wait_s = self._guesses.take(client)
+            return of_key(key)
+        wait_s = self._guesses.take(asked.client)
         if wait_s:
             detail = "too many wrong API keys came from this address; wait, then send the right one"
-            raise Refused(429, "limit_exceeded", detail, "guessing", {"Retry-After": whole_seconds(wait_s)})
-        detail = "this API key is not known, or no longer in use; `perdure key list` shows those there are"
-        raise Refused(401, "unauthenticated", detail, "wrong_key", CHALLENGE)
+            raise GuardRefusal(429, "limit_exceeded", detail, "guessing", {"Retry-After": whole_seconds(wait_s)})
+        detail = (
+            "this token or API key is not known, or no longer in use; `perdure admin token` prints this machine's token, "
+            "`perdure admin key list` shows the keys there are"
+        )
+        raise GuardRefusal(401, "unauthenticated", detail, "wrong_key", CHALLENGE)
 
-    def _check_rate(self, asked: Asked, access: Access) -> None:
+    async def _find_key(self, secret: str, client: str) -> ApiKey | None:
+        if (key := self.keyring.recent(secret)) is not None:
+            return key
+        if not self._lookups.take(client):
+            detail = "too many keys are looked for at once from this address; try again"
+            raise GuardRefusal(503, "unavailable", detail, "busy", {"Retry-After": "1"})
+        try:
+            return await self.keyring.recognise(secret)
+        finally:
+            self._lookups.leave(client)
+
+    def _is_token(self, secret: str) -> bool:
+        token = self.options.token
+        return token is not None and hmac.compare_digest(secret.encode(errors="replace"), token.encode())
+
+    def _check_rate(self, asked: IncomingRequest, access: CallerAccess) -> None:
         wait_s = self._rates.take(asked.client if access is NOBODY else access.name)
         if wait_s:
             detail = f"more than {self.options.rate_per_s:g} requests a second came from this caller; wait a moment"
-            raise Refused(429, "limit_exceeded", detail, "rate", {"Retry-After": whole_seconds(wait_s)})
+            raise GuardRefusal(429, "limit_exceeded", detail, "rate", {"Retry-After": whole_seconds(wait_s)})
 
-    async def _check_csrf(self, asked: Asked, caller: Caller, body: Body) -> None:
+    async def _check_csrf(self, asked: IncomingRequest, caller: Caller, body: BoundedBody) -> None:
         """A browser sends a cookie along, and reaches this machine, whichever page made it: ours knows the token."""
         if caller.by_key or (not asked.web and not caller.signed_in):
             return
@@ -272,9 +311,9 @@ class Guard:
         if token is None and asked.web and asked.content_type == FORM:
             token = form_of(await body.read()).get("_csrf", "").encode()
         if token is None or not hmac.compare_digest(token, caller.csrf.encode()):
-            raise Refused(403, "forbidden", "this form is too old, or not from this page; load the page again", "csrf")
+            raise GuardRefusal(403, "forbidden", "this form is too old, or not from this page; load the page again", "csrf")
 
-    def _note(self, asked: Asked, out: Outgoing, took_s: float) -> None:
+    def _note(self, asked: IncomingRequest, out: Outgoing, took_s: float) -> None:
         # The template, never the path: ids of users and what they are about stay out of logs and metrics.
         route = template(asked.scope)
         self.metrics.ended(route, asked.method, out.status, took_s)
@@ -286,11 +325,11 @@ class Guard:
 class Outgoing:
     """An answer on its way out: its headers are completed, and one that came of a broken body is held back."""
 
-    def __init__(self, asked: Asked, send: Send, request_id: str) -> None:
+    def __init__(self, asked: IncomingRequest, send: Send, request_id: str) -> None:
         self._asked = asked
         self._send = send
         self.request_id = request_id
-        self.body: Body | None = None
+        self.body: BoundedBody | None = None
         self.status = 0
         self.started = False
 
@@ -344,7 +383,7 @@ def template(scope: Any) -> str:
     return STATIC if path.startswith(STATIC) else path if path == "/mcp" else "other"
 
 
-def _check_origin(asked: Asked) -> None:
+def _check_origin(asked: IncomingRequest) -> None:
     """A page may ask us to change something only if it is ours; for MCP, also if it is on this machine.
 
     Whatever asks for MCP sends JSON, which a browser lets no page do elsewhere. Many changes need no body at all.
@@ -354,10 +393,10 @@ def _check_origin(asked: Asked) -> None:
         return
     origin = asked.headers.get(b"origin")
     if origin is not None and not _may_ask(origin, asked.headers.get(b"host", b""), on_this_machine=mcp):
-        raise Refused(403, "forbidden", "requests from pages of other origins are refused", "origin")
+        raise GuardRefusal(403, "forbidden", "requests from pages of other origins are refused", "origin")
     site = asked.headers.get(b"sec-fetch-site", b"none")
     if site == b"cross-site" or (site == b"same-site" and not mcp):
-        raise Refused(403, "forbidden", "requests from pages of other sites are refused", "origin")
+        raise GuardRefusal(403, "forbidden", "requests from pages of other sites are refused", "origin")
 
 
 def _may_ask(origin: bytes, host: bytes, *, on_this_machine: bool) -> bool:
@@ -372,7 +411,7 @@ def _may_ask(origin: bytes, host: bytes, *, on_this_machine: bool) -> bool:
     return parts.netloc.lower() == host.decode("latin-1").lower() or (on_this_machine and is_loopback(name))
 
 
-def _check_content_type(asked: Asked) -> None:
+def _check_content_type(asked: IncomingRequest) -> None:
     """Types that a page elsewhere may send without asking first are refused: this keeps it from writing."""
     if not asked.under("/v1") or not asked.has_body:
         return
@@ -383,7 +422,7 @@ def _check_content_type(asked: Asked) -> None:
         return
     wanted = "`application/json`" + (" or `application/x-ndjson`" if asked.importing else "")
     detail = f"`Content-Type` = {kind!r:.60} is not taken here; send {wanted}"
-    raise Refused(415, "invalid_input", detail, "content_type")
+    raise GuardRefusal(415, "invalid_input", detail, "content_type")
 
 
 IMPORTED_TYPES = frozenset(
@@ -394,7 +433,7 @@ IMPORTED_TYPES = frozenset(
 def _bearer(header: bytes) -> str:
     scheme, _, secret = header.decode("latin-1").strip().partition(" ")
     if scheme.lower() != "bearer" or not secret.strip():
-        raise Refused(401, "unauthenticated", "`Authorization` must be `Bearer pdr_…`", "wrong_key", CHALLENGE)
+        raise GuardRefusal(401, "unauthenticated", "`Authorization` must be `Bearer pdr_…`", "wrong_key", CHALLENGE)
     return secret.strip()
 
 

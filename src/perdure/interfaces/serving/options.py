@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from perdure.domain.errors import InvalidInput
 
@@ -21,10 +21,10 @@ class Options:
     """The address it listens at."""
     allow_hosts: tuple[str, ...] = ()
     """Further names that it is reached by."""
-    require_key: bool = False
-    """Ask for a key on loopback, too, whether the store has one or not."""
-    open: bool = False
-    """Ask for no key on loopback, although the store has or had one."""
+    token: str | None = field(default=None, repr=False)
+    """What lets the person at this machine in; None: only API keys do."""
+    no_auth: bool = False
+    """Let everybody in who reaches loopback, other accounts of this machine included."""
     rate: float | None = None
     """Requests a second of one caller; None: generous on loopback, less elsewhere."""
     body_max_mb: float = 10.0
@@ -34,8 +34,8 @@ class Options:
     """Whose memory MCP is about, if neither key nor request names somebody."""
 
     def __post_init__(self) -> None:
-        if self.open and (self.require_key or not self.on_loopback):
-            raise InvalidInput("`open` is for loopback, without `require_key`; leave it out")
+        if self.no_auth and not self.on_loopback:
+            raise InvalidInput(f"`no_auth` is for this machine alone, and `host` = {self.host!r:.60} is reached from others")
         if self.rate is not None and not 0 < self.rate <= 1_000_000:
             raise InvalidInput(f"`rate` = {self.rate} must be more than 0 and at most 1,000,000 requests a second")
         if not 0 < self.body_max_mb <= 1_000:

@@ -8,9 +8,9 @@ from datetime import datetime, timedelta, tzinfo
 from typing import Literal
 
 from perdure.domain.series import CoveredWindow, SeriesAnswer
-from perdure.domain.spans import Span, clipped, gaps, union
-from perdure.domain.times import to_us
-from perdure.interfaces.web.showing import day, lasting
+from perdure.domain.times.instants import to_us
+from perdure.domain.times.spans import Span, clipped, gaps, union
+from perdure.interfaces.web.filters import day, lasting
 
 Kind = Literal["held", "provisional", "again", "gap", "ahead"]
 KINDS: dict[Kind, str] = {
@@ -29,7 +29,7 @@ TICKS_MAX = 13
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class CoverageStretch:
     """A part of the range in which one thing is so."""
 
     kind: Kind
@@ -40,7 +40,7 @@ class Stretch:
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class EntryBar:
     """The entries of one day or week."""
 
     at: datetime
@@ -100,10 +100,10 @@ class Axis:
         share = (at_us - self.span.start_us) / self.span.length_us
         return round(self.left + max(0.0, min(1.0, share)) * (WIDTH - self.left - self.right), 2)
 
-    def placed(self, stretches: Iterable[Stretch]) -> list[Stretch]:
+    def placed(self, stretches: Iterable[CoverageStretch]) -> list[CoverageStretch]:
         """The stretches with their places; the narrowest can still be seen."""
         return [
-            Stretch(one.kind, one.span, one.told, self.x(one.span.start_us), round(max(1.2, self._width(one.span)), 2))
+            CoverageStretch(one.kind, one.span, one.told, self.x(one.span.start_us), round(max(1.2, self._width(one.span)), 2))
             for one in stretches
         ]
 
@@ -121,7 +121,7 @@ class Axis:
         inside = [at for at in moments if self.span.start <= at <= self.span.end]
         return [Tick(self.x(to_us(at)), _label(at, days), at.day == 1) for at in inside]
 
-    def bars(self, counts: Mapping[datetime, int], step: timedelta, *, top: float, height: float) -> list[Bar]:
+    def bars(self, counts: Mapping[datetime, int], step: timedelta, *, top: float, height: float) -> list[EntryBar]:
         """One bar for each day or week that has entries."""
         most = max(counts.values(), default=0)
         made = []
@@ -132,7 +132,15 @@ class Axis:
             tall = round(max(2.0, count / most * height), 2)
             told = f"{day(at)}: {count} {'entry' if count == 1 else 'entries'}"
             made.append(
-                Bar(at, count, told, left + 0.6, round(max(1.0, right - left - 1.2), 2), round(top + height - tall, 2), tall)
+                EntryBar(
+                    at=at,
+                    count=count,
+                    told=told,
+                    x=left + 0.6,
+                    width=round(max(1.0, right - left - 1.2), 2),
+                    y=round(top + height - tall, 2),
+                    height=tall,
+                )
             )
         return made
 
@@ -161,7 +169,7 @@ class Axis:
         return found
 
 
-def stretches(answer: SeriesAnswer, windows: Sequence[CoveredWindow], now_us: int, zone: tzinfo) -> list[Stretch]:
+def stretches(answer: SeriesAnswer, windows: Sequence[CoveredWindow], now_us: int, zone: tzinfo) -> list[CoverageStretch]:
     """The wanted range, parted into what is so of it; in order, without holes."""
     wanted = answer.wanted
     missing, unsure = union(answer.gaps), union(answer.provisional)
@@ -170,15 +178,15 @@ def stretches(answer: SeriesAnswer, windows: Sequence[CoveredWindow], now_us: in
     never = [part for gap in missing for part in gaps(gap, unsure)]
     growing = [part for span in clipped(unsure, wanted) for part in gaps(span, (*missing, *ahead))]
     held = gaps(wanted, (*missing, *unsure, *ahead))
-    found: list[Stretch] = []
+    found: list[CoverageStretch] = []
     for kind, spans in (("held", held), ("provisional", growing), ("again", again), ("gap", never), ("ahead", ahead)):
         for span in spans:
             pieces = _by_window(span, windows) if kind in ("held", "provisional", "again") else [(span, None)]
-            found += [Stretch(kind, part, _told(kind, part, fetched, zone)) for part, fetched in pieces]  # type: ignore[arg-type]
+            found += [CoverageStretch(kind, part, _stretch_label(kind, part, fetched, zone)) for part, fetched in pieces]  # type: ignore[arg-type]
     return sorted(found, key=lambda one: one.span)
 
 
-def shares(found: Sequence[Stretch]) -> dict[Kind, float]:
+def shares(found: Sequence[CoverageStretch]) -> dict[Kind, float]:
     """How much of the range, up to now, is of which kind."""
     past = [one for one in found if one.kind != "ahead"]
     whole = sum(one.span.length_us for one in past) or 1
@@ -194,7 +202,7 @@ def _by_window(span: Span, windows: Sequence[CoveredWindow]) -> list[tuple[Span,
     return sorted(parts, key=lambda one: one[0])
 
 
-def _told(kind: Kind, span: Span, fetched_us: int | None, zone: tzinfo) -> str:
+def _stretch_label(kind: Kind, span: Span, fetched_us: int | None, zone: tzinfo) -> str:
     fetched = "" if fetched_us is None else f", fetched {_when(fetched_us, zone)}"
     length = lasting(span.length_us / SECOND_US)
     return f"{KINDS[kind]}: {_range(span, zone)} ({length}){fetched}"

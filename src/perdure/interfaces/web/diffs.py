@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from difflib import SequenceMatcher
 
-from perdure.domain.text import Json
-from perdure.domain.times import from_us
+from perdure.domain.text.rules import Json
+from perdure.domain.times.instants import from_us
 from perdure.interfaces.visible import CONTROL
 
 UNSEEN = {code: f"\\u{code:04x}" for code in CONTROL if code > 31}
@@ -58,7 +58,7 @@ def line_diff(before: str, after: str) -> list[tuple[str, str]]:
 def fields(before: Json, after: Json) -> list[Field]:
     """The fields that differ; of something new or gone, those that say something."""
     if not isinstance(before, Mapping) and not isinstance(after, Mapping):
-        return [] if before == after else [Field("value", _told("", before), _told("", after))]
+        return [] if before == after else [Field("value", _field_text("", before), _field_text("", after))]
     old: Mapping[str, Json] = before if isinstance(before, Mapping) else {}
     new: Mapping[str, Json] = after if isinstance(after, Mapping) else {}
     return list(_differing(old, new))
@@ -68,12 +68,12 @@ def _differing(old: Mapping[str, Json], new: Mapping[str, Json]) -> Iterator[Fie
     for name in dict.fromkeys([*old, *new]):
         if old.get(name) == new.get(name):
             continue
-        was, now = _told(name, old.get(name)), _told(name, new.get(name))
+        was, now = _field_text(name, old.get(name)), _field_text(name, new.get(name))
         if was is not None or now is not None:
             yield Field(name, was, now)
 
 
-def _told(name: str, value: Json) -> str | None:
+def _field_text(name: str, value: Json) -> str | None:
     if value in (None, "", [], {}):
         return None
     if isinstance(value, bool):

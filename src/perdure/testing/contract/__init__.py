@@ -10,20 +10,16 @@ class TestMyStore(StoreContract):
 
 from __future__ import annotations
 
-from perdure.testing.contract.accesses import AccessContract
-from perdure.testing.contract.conversation import ConversationContract
-from perdure.testing.contract.digests import DigestContract
+from perdure.testing.contract.access import AccessContract
+from perdure.testing.contract.conversation import ConversationContract, DigestContract
 from perdure.testing.contract.index import IndexContract
 from perdure.testing.contract.index_whole import IndexWholeContract
 from perdure.testing.contract.jobs import JobContract
-from perdure.testing.contract.journal import JournalContract
-from perdure.testing.contract.log import LogContract
+from perdure.testing.contract.knowledge import RecordContract
+from perdure.testing.contract.log import JournalContract, LogContract
 from perdure.testing.contract.oversight import OversightContract
-from perdure.testing.contract.records import RecordContract
-from perdure.testing.contract.series import SeriesContract
-from perdure.testing.contract.state import StateContract
-from perdure.testing.contract.transactions import TransactionContract
-from perdure.testing.contract.whole import WholeStoreContract
+from perdure.testing.contract.series import SeriesContract, StateContract
+from perdure.testing.contract.transactions import TransactionContract, WholeStoreContract
 
 __all__ = ["StoreContract"]
 

@@ -1,17 +1,27 @@
-"""What is promised of the counters of an address, its open sessions, and the floor of its channel."""
+"""What is promised of the counters of an address, its open sessions, and the floor of its channel.
+
+What is promised of digests, and of emptying a session together with what was derived from it.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 
-from perdure.domain.agents import AgentState, Failure, TurnLease
-from perdure.domain.messages import Session
-from perdure.domain.scope import Address, Owner, SessionId
-from perdure.ports.store import Store, Tx
-from perdure.testing.contract.samples import ANA, BOB, HERE, NOW, THERE, a_session
+import pytest
+
+from perdure.domain.conversation.agent_state import AgentState, Failure, TurnLease
+from perdure.domain.conversation.digests import SPINE_ADDRESS, SPINE_SESSION, Digest, DigestKind, DigestSource
+from perdure.domain.conversation.messages import CallState, Cursor, MessageQuery, Session
+from perdure.domain.conversation.tally import Tally
+from perdure.domain.errors import Conflict
+from perdure.domain.knowledge.journal import Attribution
+from perdure.domain.scope import Address, Owner, SessionId, ToolCallId
+from perdure.ports.store import Row, Store, Tx
+from perdure.ports.tables.rows import TABLES
+from perdure.testing.contract.samples import ANA, BOB, HERE, NOW, THERE, a_session, fill, run_together
 
 LATER = NOW + timedelta(hours=1)
 
@@ -89,13 +99,28 @@ class ConversationContract:
         store.write(ANA, lambda tx: tx.conversation.note_rolling(HERE, tried_at=LATER, done_at=None, error=failure))
         store.write(ANA, lambda tx: tx.conversation.note_curated(HERE, at=NOW, memories=4))
         count(store, 3, text="hello")
-        expected = AgentState(HERE, 3, NOW, "hello", "complete", True, True, LATER, NOW, failure, NOW, 4, True)
+        expected = AgentState(
+            address=HERE,
+            turns=3,
+            last_at=NOW,
+            last_text="hello",
+            profile="complete",
+            casual=True,
+            private=True,
+            rolling_tried_at=LATER,
+            rolling_done_at=NOW,
+            rolling_error=failure,
+            curated_at=NOW,
+            curated_memories=4,
+            shared=True,
+        )
         assert state_of(store) == expected
         assert store.write(ANA, lambda tx: tx.conversation.lock_turn(HERE)) == lease
         store.write(ANA, lambda tx: tx.conversation.put_turn(HERE, None))
         store.write(ANA, lambda tx: tx.conversation.configure(HERE, profile=None, casual=False, private=False, shared=False))
         store.write(ANA, lambda tx: tx.conversation.note_rolling(HERE, tried_at=LATER, done_at=LATER, error=None))
-        assert state_of(store) == AgentState(HERE, 3, NOW, "hello", None, False, False, LATER, LATER, None, NOW, 4)
+        plain = replace(expected, profile=None, casual=False, private=False, shared=False)
+        assert state_of(store) == replace(plain, rolling_done_at=LATER, rolling_error=None)
         assert state_of(store, THERE) is None
         assert state_of(store, owner=BOB) is None
 
@@ -220,14 +245,19 @@ class ConversationContract:
             put_sessions(store, replace(session, last_at=NOW + timedelta(minutes=minute)))
         put_sessions(store, a_session(address=Address("coach", "discord:9")), owner=BOB)
 
-        def found(prefix: str, limit: int = 9) -> list[str]:
+        def channels_from(prefix: str, limit: int = 9) -> list[str]:
             listed = store.read(ANA, lambda view: view.conversation.sessions_by_activity(prefix, limit=limit))
             return [session.address.channel for session in listed]
 
-        assert found("") == list(reversed(channels))
-        assert found("discord:") == ["discord:2", "discord:1"]
-        assert found("discord", limit=2) == ["discordia:1", "discord:2"]
-        assert (found("%"), found("_"), found("🦉:"), found("🦉")) == (["%:1"], ["_:1"], ["🦉:1"], ["🦉🦉:1", "🦉:1"])
+        assert channels_from("") == list(reversed(channels))
+        assert channels_from("discord:") == ["discord:2", "discord:1"]
+        assert channels_from("discord", limit=2) == ["discordia:1", "discord:2"]
+        assert (channels_from("%"), channels_from("_"), channels_from("🦉:"), channels_from("🦉")) == (
+            ["%:1"],
+            ["_:1"],
+            ["🦉:1"],
+            ["🦉🦉:1", "🦉:1"],
+        )
 
     def test_sessions_of_the_same_moment_have_one_order(self, store: Store) -> None:
         aunt = Address("aunt", "discord:43")
@@ -242,22 +272,229 @@ class ConversationContract:
         ]
 
 
-def run_together(work: Callable[[], object], *, threads: int) -> None:
-    """The same work in many threads that start at one moment; what any of them raises is raised."""
-    start = threading.Barrier(threads)
-    trouble: list[BaseException] = []
+BY = Attribution("test", NOW, "because")
 
-    def run() -> None:
-        start.wait(30)
-        try:
-            work()
-        except BaseException as error:  # noqa: BLE001 - handed on below
-            trouble.append(error)
 
-    running = [threading.Thread(target=run) for _ in range(threads)]
-    for thread in running:
-        thread.start()
-    for thread in running:
-        thread.join()
-    if trouble:
-        raise trouble[0]
+def a_digest(
+    version: int = 1, *, number: int = 1, kind: DigestKind = "fold", address: Address = HERE, first: int = 1, last: int = 1
+) -> Digest:
+    return Digest(
+        address=address,
+        session_number=number,
+        kind=kind,
+        version=version,
+        policy="clear",
+        based_on=version - 1,
+        sources=(DigestSource(address, number, first, last),),
+        text=f"words {version} ü 🦉",
+        pinned=("pinned: /etc/hosts",),
+        lessons=("Be brief.",),
+        fields={"turns": 3, "people": ["Åsa"], "none": None},
+        summariser="test/1",
+        fallback=False,
+        made_at=NOW,
+    )
+
+
+def put_digests(store: Store, *digests: Digest, owner: Owner = ANA, by: Attribution = BY) -> None:
+    def work(tx: Tx) -> None:
+        for digest in digests:
+            tx.conversation.put_digest(digest, by=by)
+
+    store.write(owner, work)
+
+
+def versions(store: Store, number: int | None, kind: DigestKind | None, *, limit: int = 99) -> list[tuple[int, str, int]]:
+    found = store.read(ANA, lambda view: view.conversation.list_digests(HERE, number, kind, limit=limit))
+    return [(digest.session_number, digest.kind, digest.version) for digest in found]
+
+
+class DigestContract:
+    """Digests, and what emptying a session takes with it."""
+
+    def test_a_digest_comes_back_as_it_was(self, store: Store) -> None:
+        spine = replace(
+            a_digest(kind="spine"),
+            address=SPINE_ADDRESS,
+            session_number=SPINE_SESSION,
+            fallback=True,
+            undone=True,
+            made_at=NOW + timedelta(microseconds=1),
+            sources=(DigestSource(HERE, 1, 1, 9), DigestSource(THERE, 2, 3, 3)),
+            pinned=(),
+            lessons=(),
+        )
+        put_digests(store, a_digest(), spine)
+        assert store.read(ANA, lambda view: view.conversation.find_digest(HERE, 1, "fold", 1)) == a_digest()
+        assert store.read(ANA, lambda view: view.conversation.find_digest(SPINE_ADDRESS, SPINE_SESSION, "spine", 1)) == spine
+        for missing in (("fold", 2, HERE, 1), ("rolling", 1, HERE, 1), ("fold", 1, THERE, 1), ("fold", 1, HERE, 2)):
+            kind, version, address, number = missing
+            held = store.read(
+                ANA,
+                lambda view, a=address, n=number, k=kind, v=version: view.conversation.find_digest(a, n, k, v),  # type: ignore[misc]
+            )
+            assert held is None
+        assert store.read(BOB, lambda view: view.conversation.find_digest(HERE, 1, "fold", 1)) is None
+
+    def test_the_latest_digest_is_the_highest_that_stands(self, store: Store) -> None:
+        def latest(owner: Owner = ANA) -> int | None:
+            found = store.read(owner, lambda view: view.conversation.latest_digest(HERE, 1, "fold"))
+            return None if found is None else found.version
+
+        assert latest() is None
+        put_digests(
+            store, *(a_digest(version) for version in range(1, 12)), a_digest(20, kind="rolling"), a_digest(30, number=2)
+        )
+        assert (latest(), latest(BOB)) == (11, None)
+        put_digests(store, replace(a_digest(11), undone=True))
+        assert latest() == 10
+        put_digests(store, *(replace(a_digest(version), undone=True) for version in range(1, 11)))
+        assert latest() is None
+
+    def test_digests_list_by_session_kind_and_version(self, store: Store) -> None:
+        put_digests(
+            store,
+            a_digest(1),
+            replace(a_digest(2), undone=True),
+            a_digest(10),
+            a_digest(1, kind="session"),
+            a_digest(1, kind="rolling"),
+            a_digest(1, number=2),
+            a_digest(1, number=10),
+            a_digest(3, address=THERE),
+        )
+        put_digests(store, a_digest(7), owner=BOB)
+        first = [(1, "fold", 10), (1, "fold", 2), (1, "fold", 1), (1, "rolling", 1), (1, "session", 1)]
+        assert versions(store, None, None) == [(10, "fold", 1), (2, "fold", 1), *first]
+        assert versions(store, 1, None) == first
+        assert versions(store, None, "fold", limit=3) == [(10, "fold", 1), (2, "fold", 1), (1, "fold", 10)]
+        assert versions(store, 1, "rolling") == [(1, "rolling", 1)]
+        assert versions(store, 3, None) == []
+
+    def test_a_held_version_may_be_undone_and_nothing_else(self, store: Store) -> None:
+        put_digests(store, a_digest())
+        wrong = (
+            replace(a_digest(), text="other words"),
+            replace(a_digest(), sources=(DigestSource(HERE, 1, 1, 2),)),
+            replace(a_digest(), pinned=()),
+            replace(a_digest(), lessons=()),
+            replace(a_digest(), fields={}),
+            replace(a_digest(), policy="replace"),
+            replace(a_digest(), fallback=True),
+            replace(a_digest(), made_at=LATER),
+        )
+        for digest in wrong:
+            with pytest.raises(Conflict):
+                put_digests(store, digest)
+        put_digests(store, replace(a_digest(), undone=True))
+        held = store.read(ANA, lambda view: view.conversation.find_digest(HERE, 1, "fold", 1))
+        assert held == replace(a_digest(), undone=True)
+
+    def test_every_change_of_a_digest_is_journalled_without_its_words(self, store: Store) -> None:
+        undo = replace(BY, why="undo")
+        put_digests(store, a_digest())
+        put_digests(store, replace(a_digest(), undone=True), by=undo)
+        store.write(ANA, lambda tx: tx.conversation.remove_digests([replace(a_digest(), undone=True)], by=BY))
+        assert versions(store, None, None) == []
+        journal = store.read(ANA, lambda view: view.list_operations(limit=9))
+        assert [(one.kind, one.why, one.before is None, one.after is None) for one in journal] == [
+            ("digest", "because", False, True),
+            ("digest", "undo", False, False),
+            ("digest", "because", True, False),
+        ]
+        assert journal[0].before == journal[1].after
+        assert journal[1].before == journal[2].after
+        assert len({one.key for one in journal}) == 1
+        assert not any("words" in str(one) or "pinned" in str(one) for one in journal)
+
+    def test_a_failed_transaction_leaves_no_digest_and_no_journal(self, store: Store) -> None:
+        def work(tx: Tx) -> None:
+            tx.conversation.put_digest(a_digest(), by=BY)
+            tx.conversation.count_turn(HERE, 1, at=NOW, text="x")
+            tx.conversation.put_turn(HERE, TurnLease("me", LATER))
+            raise RuntimeError("power cut")
+
+        with pytest.raises(RuntimeError):
+            store.write(ANA, work)
+        assert versions(store, None, None) == []
+        assert state_of(store) is None
+        assert store.read(ANA, lambda view: view.list_operations(limit=9)) == []
+
+    # -- emptying a session
+
+    def test_an_emptied_session_leaves_its_number_and_nothing_of_others(self, store: Store) -> None:
+        for address, number in ((HERE, 1), (HERE, 2), (HERE, 11), (THERE, 1)):
+            fill(store, ANA, 1, 2, 3, number=number, address=address)
+            call = CallState(number, ToolCallId("c"), "look", 1, 2)
+            store.write(ANA, lambda tx, address=address, call=call: tx.put_calls(address, [call]))  # type: ignore[misc]
+            tally = Tally(address, number)
+            store.write(ANA, lambda tx, tally=tally: tx.put_tally(tally, by=BY))  # type: ignore[misc]
+            put_digests(
+                store, *(a_digest(number=number, address=address, kind=kind) for kind in ("fold", "rolling", "session"))
+            )
+        fill(store, BOB, 1)
+        gone = deleted(a_session(1))
+        store.write(ANA, lambda tx: tx.conversation.empty_session(gone, by=replace(BY, why="deleted")))
+
+        assert store.read(ANA, lambda view: view.find_session(HERE, 1)) == gone
+        assert store.read(ANA, lambda view: view.list_messages(MessageQuery(HERE, 99, 1))) == []
+        assert store.read(ANA, lambda view: view.find_tally(HERE, 1)) is None
+        assert versions(store, 1, None) == []
+        assert [call.session_number for call in store.read(ANA, lambda view: view.find_calls(HERE, [ToolCallId("c")]))] == [
+            2,
+            11,
+        ]
+        assert len(store.read(ANA, lambda view: view.list_messages(MessageQuery(HERE, 99, after=Cursor(1, 9))))) == 6
+        assert len(store.read(ANA, lambda view: view.list_messages(MessageQuery(THERE, 99)))) == 3
+        assert len(store.read(BOB, lambda view: view.list_messages(MessageQuery(HERE, 99)))) == 1
+        assert store.read(ANA, lambda view: view.find_tally(HERE, 2)) is not None
+        assert len(versions(store, 2, None)) == len(versions(store, 11, None)) == 3
+        journal = store.read(ANA, lambda view: view.list_operations(limit=99))
+        assert sorted(one.kind for one in journal if one.why == "deleted") == ["digest", "digest", "digest", "tally"]
+        assert all(one.after is None for one in journal if one.why == "deleted")
+        # Ids of what was deleted are free again; the session's number is not.
+        fill(store, ANA, 1, number=12)
+
+    def test_a_cut_session_loses_its_end_and_nothing_else(self, store: Store) -> None:
+        for number in (1, 2):
+            fill(store, ANA, 1, 2, 3, number=number)
+            calls = [CallState(number, ToolCallId("open"), "look", 1, 3), CallState(number, ToolCallId("gone"), "look", 2)]
+            store.write(ANA, lambda tx, calls=calls: tx.put_calls(HERE, calls))  # type: ignore[misc]
+            store.write(ANA, lambda tx, number=number: tx.put_tally(Tally(HERE, number), by=BY))  # type: ignore[misc]
+        cut = a_session(1, messages=1)
+        store.write(ANA, lambda tx: tx.conversation.cut_session(cut, by=BY))
+
+        assert store.read(ANA, lambda view: view.find_session(HERE, 1)) == cut
+        for number, left in ((1, [1]), (2, [1, 2, 3])):
+            query = MessageQuery(HERE, 99, number)
+            assert [one.seq for one in store.read(ANA, lambda view, query=query: view.list_messages(query))] == left  # type: ignore[misc]
+        paired = store.read(ANA, lambda view: view.find_calls(HERE, [ToolCallId("open"), ToolCallId("gone")]))
+        assert [(one.session_number, one.id, one.result_seq) for one in paired] == [
+            (1, "open", None),
+            (2, "gone", None),
+            (2, "open", 3),
+        ]
+        assert store.read(ANA, lambda view: view.find_tally(HERE, 1)) is None
+        assert store.read(ANA, lambda view: view.find_tally(HERE, 2)) is not None
+        fill(store, ANA, 4, number=12)
+
+    def test_counters_leases_and_digests_are_saved_restored_and_erased_with_the_rest(self, store: Store) -> None:
+        for owner in (ANA, BOB):
+            count(store, owner=owner)
+            store.write(owner, lambda tx: tx.conversation.put_turn(HERE, TurnLease("me", LATER)))
+            put_digests(store, a_digest(), owner=owner)
+        with store.snapshot() as snapshot:
+            version = snapshot.schema_version
+            saved = {table: list(snapshot.rows(table)) for table in TABLES}
+        assert (len(saved["agent_states"]), len(saved["digests"])) == (2, 2)
+
+        def again() -> Iterator[tuple[str, Iterator[Row]]]:
+            return ((table, iter(rows)) for table, rows in saved.items())
+
+        store.erase(ANA)
+        assert state_of(store) is None
+        assert versions(store, None, None) == []
+        assert state_of(store, owner=BOB) is not None
+        store.restore(version, again(), replace=True)
+        with store.snapshot() as snapshot:
+            assert {table: list(snapshot.rows(table)) for table in TABLES} == saved

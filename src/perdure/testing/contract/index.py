@@ -10,18 +10,19 @@ from typing import Any
 
 import pytest
 
+from perdure.domain.context.recall import LEXICON, NewEntry
 from perdure.domain.errors import Conflict
 from perdure.domain.jobs import Claim, Job, Settlement
-from perdure.domain.recall import LEXICON, NewEntry
 from perdure.domain.scope import Owner
-from perdure.ports.index import GONE, INDEX_JOB, IndexHead, IndexRow, IndexTx, Pack
-from perdure.ports.rows import TABLES
 from perdure.ports.store import Row, Store, Tx
+from perdure.ports.tables.index import GONE, INDEX_JOB, IndexEntry, IndexHead, IndexTx, Pack
+from perdure.ports.tables.rows import TABLES
 from perdure.testing.contract.samples import ANA, BOB, DONE, NOW, a_session, settle
 
 ALL = 10**9
 A, B = "a/1/2", "b/1/2"
 INDEX_TABLES = ("index_heads", "index_entries", "index_vectors", "index_packs")
+HEAD = IndexHead(incarnation="another", last=99, lexicon=7, embedder=A, vectored=1, coming=B, coming_upto=2)
 
 
 def an_entry(ref: str, body: bytes | None = None, *, kind: str = "message") -> NewEntry:
@@ -48,7 +49,7 @@ def head(store: Store, owner: Owner = ANA) -> IndexHead:
     return store.read(owner, lambda view: view.index.head())
 
 
-def entries(store: Store, owner: Owner = ANA, *, after: int = 0, upto: int = ALL, limit: int = ALL) -> list[IndexRow]:
+def entries(store: Store, owner: Owner = ANA, *, after: int = 0, upto: int = ALL, limit: int = ALL) -> list[IndexEntry]:
     return store.read(owner, lambda view: view.index.entries(after, upto=upto, limit=limit))
 
 
@@ -117,10 +118,10 @@ class IndexContract:
         add(store, an_entry("m1"), an_entry("m2"))
         put(store, an_entry("k", kind="state"), an_entry("m3"))
         assert entries(store) == [
-            IndexRow(1, "message", "m1", 0, b"body of m1"),
-            IndexRow(2, "message", "m2", 0, b"body of m2"),
-            IndexRow(3, "state", "k", 0, b"body of k"),
-            IndexRow(4, "message", "m3", 0, b"body of m3"),
+            IndexEntry(1, "message", "m1", 0, b"body of m1"),
+            IndexEntry(2, "message", "m2", 0, b"body of m2"),
+            IndexEntry(3, "state", "k", 0, b"body of k"),
+            IndexEntry(4, "message", "m3", 0, b"body of m3"),
         ]
         held = head(store)
         assert held.incarnation
@@ -173,7 +174,7 @@ class IndexContract:
         assert (vectors(store), vectors(store, B)) == ({2: b"two"}, {}), "the vectors of old words are gone"
         put(store, an_entry("m1", b"newer"))
         assert numbered(store) == [(2, "m2", 0), (3, "3", 1), (4, "m3", 0), (5, "m1", 3)]
-        assert entries(store, after=2, upto=3) == [IndexRow(3, GONE, "3", 1, b"")], "it still says that 1 is no more"
+        assert entries(store, after=2, upto=3) == [IndexEntry(3, GONE, "3", 1, b"")], "it still says that 1 is no more"
 
     def test_putting_what_says_the_same_changes_nothing(self, store: Store) -> None:
         put(store, an_entry("m1"), an_entry("m2"))
@@ -200,7 +201,7 @@ class IndexContract:
         put_vectors(store, (3, b"w"), embedder=B)
         put_packs(store, (1, 2), (3, 4), (5, 6))
         remove(store, "m3", "missing")
-        assert entries(store, after=6) == [IndexRow(7, GONE, "7", 3, b"")]
+        assert entries(store, after=6) == [IndexEntry(7, GONE, "7", 3, b"")]
         assert [row.number for row in entries(store)] == [1, 2, 4, 5, 6, 7]
         assert (sorted(vectors(store)), vectors(store, B)) == ([1, 2, 4, 5, 6], {})
         assert spans(store) == [(1, 2), (5, 6)]
@@ -278,7 +279,7 @@ class IndexContract:
             tx.index.add([an_entry("new")], now=NOW)
             tx.index.put([an_entry("m1", b"x")], now=NOW)
             tx.index.remove("todo", ["t1"], now=NOW)
-            tx.index.put_head(IndexHead("x", 9, 9, "x", 9, "y", 9))
+            tx.index.put_head(replace(HEAD, embedder="x"))
             tx.index.put_vectors(A, [(1, b"x")])
             tx.index.remove_vectors(B)
             tx.index.put_pack(Pack(2, 2, A, b"x"))
@@ -426,14 +427,14 @@ class IndexContract:
     def test_a_head_that_is_put_keeps_incarnation_and_last(self, store: Store) -> None:
         add(store, an_entry("m1"), an_entry("m2"))
         held = head(store)
-        change(store, lambda index: index.put_head(IndexHead("another", 99, 7, A, 1, B, 2)))
-        assert head(store) == IndexHead(held.incarnation, 2, 7, A, 1, B, 2)
+        change(store, lambda index: index.put_head(HEAD))
+        assert head(store) == replace(HEAD, incarnation=held.incarnation, last=2)
         add(store, an_entry("m3"))
-        assert head(store) == IndexHead(held.incarnation, 3, 7, A, 1, B, 2), "adding changes nothing else"
+        assert head(store) == replace(HEAD, incarnation=held.incarnation, last=3), "adding changes nothing else"
 
     def test_a_head_is_not_put_where_there_is_none(self, store: Store) -> None:
         """A job that is late must not bring back an owner who was erased."""
-        change(store, lambda index: index.put_head(IndexHead("another", 99, 7, A, 0, "", 0)))
+        change(store, lambda index: index.put_head(HEAD))
         assert head(store) == IndexHead()
         assert rows_of(store)["index_heads"] == []
 

@@ -11,9 +11,9 @@ import pytest
 
 from perdure.domain.jobs import Settlement
 from perdure.domain.scope import Owner
-from perdure.ports.index import GONE, IndexHead, IndexRow, Pack
-from perdure.ports.rows import TABLES
 from perdure.ports.store import Row, Store, Tx
+from perdure.ports.tables.index import GONE, IndexEntry, IndexHead, Pack
+from perdure.ports.tables.rows import TABLES
 from perdure.testing.contract.index import (
     ALL,
     A,
@@ -154,7 +154,7 @@ class IndexWholeContract:
             rows = entries(store)
             packing = threading.Event()
 
-            def pack(tx: Tx, seen: IndexHead = seen, rows: list[IndexRow] = rows, begun: threading.Event = packing) -> None:
+            def pack(tx: Tx, seen: IndexHead = seen, rows: list[IndexEntry] = rows, begun: threading.Event = packing) -> None:
                 same = tx.index.head().incarnation == seen.incarnation
                 begun.set()
                 if same and tx.index.entries(0, upto=ALL, limit=ALL) == rows:

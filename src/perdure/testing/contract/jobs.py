@@ -9,17 +9,8 @@ import pytest
 
 from perdure.domain.errors import LimitExceeded
 from perdure.domain.jobs import Job, Settlement
-from perdure.ports.store import Store, Tx
-from perdure.testing.contract.samples import (
-    ANA,
-    BOB,
-    NOW,
-    a_job,
-    claim,
-    enqueue,
-    held_job,
-    settle,
-)
+from perdure.ports.store import Store, Tx, View
+from perdure.testing.contract.samples import ANA, BOB, NOW, a_job, claim, enqueue, held_job, settle
 
 
 class JobContract:
@@ -171,6 +162,25 @@ class JobContract:
         assert [job.key for job in store.read(ANA, lambda view: view.list_jobs(None, limit=2))] == ["a", "b"]
         report = store.queue(NOW)
         assert (report.ready, report.running, report.done, report.dead, report.late_s) == (2, 1, 0, 0, 30.0)
+
+    def test_what_waits_of_some_kinds_is_asked_for_beside_something_else(self, store: Store) -> None:
+        for key, minutes in (("later", 5), ("first", -5), ("taken", -9), ("other", 0)):
+            kind = "other" if key == "other" else "count"
+            enqueue(store, a_job(key, kind=kind, due_at=NOW + timedelta(minutes=minutes)))
+        enqueue(store, a_job("bobs"), BOB)
+        [taken] = claim(store)
+        assert taken.key == "taken"
+
+        def look(view: View, limit: int = 10) -> tuple[list[str], int]:
+            waiting = view.ask_waiting(("count", "unheard of"), limit=limit)
+            listed = len(view.list_jobs(None, limit=10))
+            return [job.key for job in waiting()], listed
+
+        assert store.read(ANA, look) == (["first", "taken", "later"], 4)
+        assert store.read(ANA, lambda view: look(view, 1)) == (["first"], 4)
+        assert store.read(ANA, lambda view: [job.key for job in view.ask_waiting(("other",), limit=1)()]) == ["other"]
+        settle(store, taken)
+        assert store.read(ANA, look) == (["first", "later"], 4)
 
     def test_two_workers_never_hold_the_same_job(self, store: Store) -> None:
         for key in range(40):

@@ -1,4 +1,7 @@
-"""What is promised of messages and sessions."""
+"""What is promised of messages and sessions.
+
+Derived rows are written with their operation or not at all.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +10,13 @@ from datetime import timedelta
 
 import pytest
 
+from perdure.domain.conversation.messages import CallState, Cursor, Message, MessageQuery
+from perdure.domain.conversation.tally import Tally, extended
 from perdure.domain.errors import Conflict
-from perdure.domain.messages import CallState, Cursor, Message, MessageQuery
+from perdure.domain.knowledge.journal import Attribution
 from perdure.domain.scope import Address, MessageId, SessionId, ToolCallId
 from perdure.ports.store import Store, Tx
-from perdure.testing.contract.samples import (
-    ANA,
-    HERE,
-    NOW,
-    THERE,
-    a_message,
-    a_session,
-    fill,
-)
+from perdure.testing.contract.samples import ANA, BOB, HERE, NOW, THERE, a_message, a_session, fill
 
 
 class LogContract:
@@ -27,9 +24,16 @@ class LogContract:
 
     def test_a_message_comes_back_as_it_was(self, store: Store) -> None:
         whole = Message(
-            MessageId("id"), SessionId("s1"), 1, 1, "assistant", "naïve 🦉\n\ttext", NOW + timedelta(microseconds=7), 5,
-            {"a": [1, 2.5, None, True, {"ü": "x"}]},
-        )  # fmt: skip
+            id=MessageId("id"),
+            session=SessionId("s1"),
+            session_number=1,
+            seq=1,
+            role="assistant",
+            content="naïve 🦉\n\ttext",
+            at=NOW + timedelta(microseconds=7),
+            tokens=5,
+            metadata={"a": [1, 2.5, None, True, {"ü": "x"}]},
+        )
 
         def work(tx: Tx) -> None:
             tx.put_sessions([a_session(messages=1)])
@@ -100,12 +104,46 @@ class LogContract:
         first = CallState(1, ToolCallId("c"), "search", 1)
         second = replace(first, session_number=2)
 
-        def found(address: Address, *names: str) -> list[CallState]:
+        def calls(address: Address, *names: str) -> list[CallState]:
             return store.read(ANA, lambda view: view.find_calls(address, [ToolCallId(name) for name in names]))
 
         store.write(ANA, lambda tx: tx.put_calls(HERE, [second, first]))
-        assert found(HERE, "c", "d") == [first, second]
+        assert calls(HERE, "c", "d") == [first, second]
         answered = replace(second, result_seq=2, failed=True)
         store.write(ANA, lambda tx: tx.put_calls(HERE, [answered]))
-        assert found(HERE, "c") == [first, answered]
-        assert found(THERE, "c") == []
+        assert calls(HERE, "c") == [first, answered]
+        assert calls(THERE, "c") == []
+
+
+class JournalContract:
+    """Derived rows are written with their operation or not at all."""
+
+    by = Attribution("tester/1", NOW, "because")
+
+    def test_each_change_is_an_operation_with_before_and_after(self, store: Store) -> None:
+        fill(store, ANA, 1, 2)
+        first, second = tally_at(store, 1), tally_at(store, 2)
+        store.write(ANA, lambda tx: tx.put_tally(first, by=self.by))
+        store.write(ANA, lambda tx: tx.put_tally(second, by=self.by))
+        assert store.read(ANA, lambda view: view.find_tally(HERE, 1)) == second
+        newest, oldest = store.read(ANA, lambda view: view.list_operations(limit=10))
+        assert (oldest.seq, oldest.action, oldest.before, oldest.after) == (1, "add", None, first.body())
+        assert (newest.seq, newest.action, newest.before, newest.after) == (2, "update", first.body(), second.body())
+        assert (newest.actor, newest.at, newest.why) == ("tester/1", NOW, "because")
+        assert store.read(ANA, lambda view: view.list_operations(limit=10, before=2)) == [oldest]
+        assert store.read(BOB, lambda view: view.list_operations(limit=10)) == []
+
+    def test_an_outdated_change_is_a_conflict_and_leaves_no_operation(self, store: Store) -> None:
+        fill(store, ANA, 1, 2)
+        older = tally_at(store, 1)
+        newer = tally_at(store, 2)
+        store.write(ANA, lambda tx: tx.put_tally(newer, by=self.by))
+        with pytest.raises(Conflict):
+            store.write(ANA, lambda tx: tx.put_tally(older, by=self.by))
+        assert len(store.read(ANA, lambda view: view.list_operations(limit=10))) == 1
+
+
+def tally_at(store: Store, seq: int) -> Tally:
+    """The counts of a session up to one of its messages."""
+    found = store.read(ANA, lambda view: view.list_messages(MessageQuery(HERE, 100, 1)))
+    return extended(Tally(HERE, 1), [message for message in found if message.seq <= seq])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -13,10 +13,9 @@ from perdure.domain.errors import Conflict
 from perdure.domain.models import Usage
 from perdure.domain.oversight import Decision, DecisionKind
 from perdure.domain.scope import Address, Owner
-from perdure.ports.rows import TABLES
 from perdure.ports.store import Row, Store, Tx
-from perdure.testing.contract.conversation import run_together
-from perdure.testing.contract.samples import ANA, BOB, HERE, NOW, THERE
+from perdure.ports.tables.rows import TABLES
+from perdure.testing.contract.samples import ANA, BOB, HERE, NOW, THERE, run_together
 
 LATER = NOW + timedelta(minutes=5)
 
@@ -43,6 +42,19 @@ def names(
         owner, lambda view: view.oversight.list_decisions(limit=limit, kind=kind, address=address, before=before)
     )
     return [one.id for one in found]
+
+
+def a_usage(
+    purpose: str,
+    outcome: str = "ok",
+    *,
+    calls: int = 1,
+    tokens: tuple[int, int] = (2, 3),
+    took_ms: float = 0.5,
+    at: datetime = NOW,
+) -> Usage:
+    read, written = tokens
+    return Usage(purpose=purpose, outcome=outcome, calls=calls, tokens_in=read, tokens_out=written, took_ms=took_ms, last_at=at)
 
 
 def count(store: Store, *usages: Usage, owner: Owner = ANA) -> None:
@@ -152,17 +164,26 @@ class OversightContract:
         assert pages == listed
 
     def test_what_models_were_asked_adds_up_by_purpose_and_outcome(self, store: Store) -> None:
-        count(store, Usage("fold", "ok", 1, 100, 20, 1.25, LATER))
-        count(store, Usage("relevance", "timeout", 2, 7, 0, 60_000.0, NOW), Usage("fold", "ok", 2, 11, 3, 0.5, NOW))
-        count(store, Usage("fold", "unreadable", 1, 5, 5, 3.0, NOW), Usage("fold", "ok", 0, 0, 0, 0.0, LATER))
-        count(store, Usage("fold", "ok", 1, 1, 1, 1.0, NOW), owner=BOB)
+        count(store, a_usage("fold", tokens=(100, 20), took_ms=1.25, at=LATER))
+        count(
+            store,
+            a_usage("relevance", "timeout", calls=2, tokens=(7, 0), took_ms=60_000.0),
+            a_usage("fold", calls=2, tokens=(11, 3)),
+        )
+        count(
+            store,
+            a_usage("fold", "unreadable", tokens=(5, 5), took_ms=3.0),
+            a_usage("fold", calls=0, tokens=(0, 0), took_ms=0.0, at=LATER),
+        )
+        count(store, a_usage("fold", tokens=(1, 1), took_ms=1.0), owner=BOB)
         assert counted(store) == [
-            Usage("fold", "ok", 3, 111, 23, 1.75, LATER),
-            Usage("fold", "unreadable", 1, 5, 5, 3.0, NOW),
-            Usage("relevance", "timeout", 2, 7, 0, 60_000.0, NOW),
+            a_usage("fold", calls=3, tokens=(111, 23), took_ms=1.75, at=LATER),
+            a_usage("fold", "unreadable", tokens=(5, 5), took_ms=3.0),
+            a_usage("relevance", "timeout", calls=2, tokens=(7, 0), took_ms=60_000.0),
         ]
-        assert counted(store, BOB) == [Usage("fold", "ok", 1, 1, 1, 1.0, NOW)]
-        assert list(store.usage()) == [Usage("fold", "ok", 4, 112, 24, 2.75, LATER), *counted(store)[1:]]
+        assert counted(store, BOB) == [a_usage("fold", tokens=(1, 1), took_ms=1.0)]
+        everybody = a_usage("fold", calls=4, tokens=(112, 24), took_ms=2.75, at=LATER)
+        assert list(store.usage()) == [everybody, *counted(store)[1:]]
         store.erase(ANA)
         assert list(store.usage()) == counted(store, BOB)
         assert counted(store) == []
@@ -174,15 +195,18 @@ class OversightContract:
     def test_no_call_is_lost_between_threads(self, store: Store) -> None:
         def ask() -> None:
             for _ in range(10):
-                count(store, Usage("chat", "ok", 1, 2, 3, 0.5, NOW), Usage("fold", "ok", 1, 0, 0, 0.0, NOW))
+                count(store, a_usage("chat"), a_usage("fold", tokens=(0, 0), took_ms=0.0))
 
         run_together(ask, threads=6)
-        assert counted(store) == [Usage("chat", "ok", 60, 120, 180, 30.0, NOW), Usage("fold", "ok", 60, 0, 0, 0.0, NOW)]
+        assert counted(store) == [
+            a_usage("chat", calls=60, tokens=(120, 180), took_ms=30.0),
+            a_usage("fold", calls=60, tokens=(0, 0), took_ms=0.0),
+        ]
 
     def test_work_that_fails_counts_and_decides_nothing(self, store: Store) -> None:
         def work(tx: Tx) -> None:
             tx.oversight.put_decision(a_decision("d2"), keep=1)
-            tx.oversight.add_usage(Usage("chat", "ok", 1, 2, 3, 0.5, NOW))
+            tx.oversight.add_usage(a_usage("chat"))
             tx.oversight.remove_decisions(["d1"])
             raise RuntimeError("power cut")
 
@@ -194,7 +218,7 @@ class OversightContract:
     def test_decisions_and_counts_are_saved_restored_and_erased_with_the_rest(self, store: Store) -> None:
         for owner in (ANA, BOB):
             put(store, a_decision("d1"), a_decision("d2", kind="after"), owner=owner)
-            count(store, Usage("chat", "ok", 1, 2, 3, 0.5, NOW), owner=owner)
+            count(store, a_usage("chat"), owner=owner)
         with store.snapshot() as snapshot:
             version = snapshot.schema_version
             saved = {table: list(snapshot.rows(table)) for table in TABLES}
@@ -216,7 +240,7 @@ class OversightContract:
         address = Address("Mia", "Mia")
         body = {"goal": "call Mia", "Mia": ["Mia", 1, {"why": "Mia asked"}]}
         put(store, Decision("Mia", NOW, address, "before", body), a_decision("d2"))
-        count(store, Usage("Mia", "Mia", 1, 2, 3, 0.5, NOW))
+        count(store, a_usage("Mia", "Mia"))
         changed = store.write(ANA, lambda tx: tx.rewrite(lambda text: text.replace("Mia", "███")))
         assert (len(changed["decisions"]), len(changed["usage"])) == (1, 0)
         struck = {"goal": "call ███", "Mia": ["███", 1, {"why": "███ asked"}]}

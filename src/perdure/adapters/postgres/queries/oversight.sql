@@ -1,31 +1,17 @@
--- Decisions of the overseer, and what models were asked. The owner comes first.
-
--- name: find_decision
-SELECT * FROM decisions WHERE space = %s AND user_id = %s AND id = %s;
-
--- name: last_decision
-SELECT coalesce(max(number), 0) FROM decisions WHERE space = %s AND user_id = %s;
+-- Decisions of the overseer, and what models were asked.
 
 -- name: list_decisions
 SELECT * FROM decisions
-WHERE space = %s AND user_id = %s AND number <= %s AND (number < %s OR id < %s)
-  AND (%s::text IS NULL OR kind = %s) AND (%s::text IS NULL OR (agent = %s AND channel = %s))
-ORDER BY number DESC, id DESC LIMIT %s;
-
--- name: insert_decision
-INSERT INTO decisions VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s);
-
--- name: bound_decisions
-DELETE FROM decisions WHERE space = %s AND user_id = %s AND number <= %s;
+WHERE space = :space AND user_id = :user_id AND number <= :top AND (number < :top OR id < :last_id)
+  AND (:kind::text IS NULL OR kind = :kind) AND (:agent::text IS NULL OR (agent = :agent AND channel = :channel))
+ORDER BY number DESC, id DESC LIMIT :limit;
 
 -- name: remove_decisions
-DELETE FROM decisions WHERE space = %s AND user_id = %s AND id = ANY(%s);
-
--- name: list_usage
-SELECT * FROM usage WHERE space = %s AND user_id = %s ORDER BY purpose, outcome;
+DELETE FROM decisions WHERE space = :space AND user_id = :user_id AND id = ANY(:ids);
 
 -- name: add_usage
-INSERT INTO usage VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)
+INSERT INTO usage
+VALUES (:space, :user_id, :purpose, :outcome, :calls, :tokens_in, :tokens_out, :took_us, :last_at_us)
 ON CONFLICT (space, user_id, purpose, outcome) DO UPDATE SET
     calls = usage.calls + excluded.calls,
     tokens_in = usage.tokens_in + excluded.tokens_in,
@@ -34,7 +20,8 @@ ON CONFLICT (space, user_id, purpose, outcome) DO UPDATE SET
     last_at_us = greatest(usage.last_at_us, excluded.last_at_us);
 
 -- name: total_usage
-SELECT '', '', purpose, outcome, sum(calls)::bigint, sum(tokens_in)::bigint, sum(tokens_out)::bigint, sum(took_us)::bigint,
+SELECT '', '', purpose, outcome, sum(calls)::bigint, sum(tokens_in)::bigint, sum(tokens_out)::bigint,
+    sum(took_us)::bigint,
     max(last_at_us)
 FROM usage
 GROUP BY purpose, outcome ORDER BY purpose, outcome;

@@ -1,89 +1,27 @@
--- The search index. The owner comes first.
-
--- name: index_head
-SELECT * FROM index_heads WHERE space = ? AND user_id = ?;
-
--- name: advance_index
-INSERT INTO index_heads VALUES (?, ?, ?, ?, ?, '', 0, '', 0)
-ON CONFLICT (space, user_id) DO UPDATE SET last = index_heads.last + excluded.last
-RETURNING last;
-
--- name: put_index_head
-UPDATE index_heads SET lexicon = ?, embedder = ?, vectored = ?, coming = ?, coming_upto = ? WHERE space = ? AND user_id = ?;
-
--- name: index_entries
-SELECT * FROM index_entries WHERE space = ? AND user_id = ? AND number > ? AND number <= ? ORDER BY number LIMIT ?;
+-- The search index.
 
 -- name: find_index_entries
-SELECT ref, number, replaces FROM index_entries WHERE space = ? AND user_id = ? AND kind = ? AND ref IN (SELECT value FROM json_each(?));
+SELECT ref, number, replaces FROM index_entries
+WHERE space = :space AND user_id = :user_id AND kind = :kind AND ref IN (SELECT value FROM json_each(:refs));
 
 -- name: held_index_entries
-SELECT ref, number, replaces, body FROM index_entries WHERE space = ? AND user_id = ? AND kind = ? AND ref IN (SELECT value FROM json_each(?));
-
--- name: remove_gone_index_entries
-DELETE FROM index_entries WHERE space = ? AND user_id = ? AND kind = 'gone';
-
--- name: unlink_index_entries
-UPDATE index_entries SET replaces = 0 WHERE space = ? AND user_id = ? AND replaces <> 0;
-
--- name: remove_loose_index_vectors
-DELETE FROM index_vectors WHERE space = ? AND user_id = ? AND NOT EXISTS (
-    SELECT 1 FROM index_entries AS e
-    WHERE e.space = index_vectors.space AND e.user_id = index_vectors.user_id AND e.number = index_vectors.number
-);
-
--- name: highest_index_entry
-SELECT max(number) FROM index_entries WHERE space = ? AND user_id = ?;
+SELECT ref, number, replaces, body FROM index_entries
+WHERE space = :space AND user_id = :user_id AND kind = :kind AND ref IN (SELECT value FROM json_each(:refs));
 
 -- name: renew_index_head
-UPDATE index_heads SET incarnation = ?, last = max(last, ?), vectored = CASE WHEN vectored > max(last, ?) THEN 0 ELSE vectored END
-WHERE space = ? AND user_id = ?;
-
--- name: count_index_entries
-SELECT count(*) FROM index_entries WHERE space = ? AND user_id = ? AND kind = ?;
-
--- name: insert_index_entry
-INSERT INTO index_entries VALUES (?, ?, ?, ?, ?, ?, ?);
-
--- name: remove_index_entry
-DELETE FROM index_entries WHERE space = ? AND user_id = ? AND number = ?;
+UPDATE index_heads SET incarnation = :incarnation, last = max(last, :highest),
+    vectored = CASE WHEN vectored > max(last, :highest) THEN 0 ELSE vectored END
+WHERE space = :space AND user_id = :user_id;
 
 -- name: bury_index_entry
-UPDATE index_entries SET kind = 'gone', ref = CAST(number AS TEXT), body = x'' WHERE space = ? AND user_id = ? AND number = ?;
-
--- name: index_entry_replaces
-SELECT replaces FROM index_entries WHERE space = ? AND user_id = ? AND number = ?;
-
--- name: index_vectors
-SELECT number, body FROM index_vectors
-WHERE space = ? AND user_id = ? AND embedder = ? AND number > ? AND number <= ? ORDER BY number;
+UPDATE index_entries SET kind = 'gone', ref = CAST(number AS TEXT), body = x''
+WHERE space = :space AND user_id = :user_id AND number = :number;
 
 -- name: put_index_vector
 INSERT INTO index_vectors
-SELECT space, user_id, ?, number, ? FROM index_entries
-WHERE space = ? AND user_id = ? AND number = ? AND kind <> 'gone'
+SELECT space, user_id, :embedder, number, :body FROM index_entries
+WHERE space = :space AND user_id = :user_id AND number = :number AND kind <> 'gone'
 ON CONFLICT (space, user_id, embedder, number) DO UPDATE SET body = excluded.body;
-
--- name: remove_index_vector
-DELETE FROM index_vectors WHERE space = ? AND user_id = ? AND number = ?;
-
--- name: remove_index_vectors
-DELETE FROM index_vectors WHERE space = ? AND user_id = ? AND embedder = ?;
-
--- name: index_packs
-SELECT * FROM index_packs WHERE space = ? AND user_id = ? ORDER BY first;
-
--- name: index_pack_spans
-SELECT first, last FROM index_packs WHERE space = ? AND user_id = ? ORDER BY first;
-
--- name: insert_index_pack
-INSERT INTO index_packs VALUES (?, ?, ?, ?, ?, ?);
-
--- name: remove_index_packs_within
-DELETE FROM index_packs WHERE space = ? AND user_id = ? AND first <= ? AND last >= ?;
-
--- name: remove_index_packs
-DELETE FROM index_packs WHERE space = ? AND user_id = ?;
 
 -- name: seed_index_heads
 INSERT INTO index_heads
@@ -92,9 +30,3 @@ FROM (
     SELECT space, user_id FROM sessions UNION SELECT space, user_id FROM records
     UNION SELECT space, user_id FROM state_keys UNION SELECT space, user_id FROM series
 );
-
--- name: seed_index_jobs
-INSERT INTO jobs
-SELECT space, user_id, 'index', 'index', 'ready', '{}', 0, 0, 8, 0, 0, NULL, NULL, NULL, 0, 0, 0, 0 FROM index_heads
-WHERE true
-ON CONFLICT (space, user_id, kind, key) DO UPDATE SET state = 'ready', due_at_us = 0, attempts = 0, worker = NULL;

@@ -1,31 +1,17 @@
--- Decisions of the overseer, and what models were asked. The owner comes first.
-
--- name: find_decision
-SELECT * FROM decisions WHERE space = ? AND user_id = ? AND id = ?;
-
--- name: last_decision
-SELECT coalesce(max(number), 0) FROM decisions WHERE space = ? AND user_id = ?;
+-- Decisions of the overseer, and what models were asked.
 
 -- name: list_decisions
 SELECT * FROM decisions
-WHERE space = ? AND user_id = ? AND number <= ? AND (number < ? OR id < ?)
-  AND (? IS NULL OR kind = ?) AND (? IS NULL OR (agent = ? AND channel = ?))
-ORDER BY number DESC, id DESC LIMIT ?;
-
--- name: insert_decision
-INSERT INTO decisions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?);
-
--- name: bound_decisions
-DELETE FROM decisions WHERE space = ? AND user_id = ? AND number <= ?;
+WHERE space = :space AND user_id = :user_id AND number <= :top AND (number < :top OR id < :last_id)
+  AND (:kind IS NULL OR kind = :kind) AND (:agent IS NULL OR (agent = :agent AND channel = :channel))
+ORDER BY number DESC, id DESC LIMIT :limit;
 
 -- name: remove_decisions
-DELETE FROM decisions WHERE space = ? AND user_id = ? AND id IN (SELECT value FROM json_each(?));
-
--- name: list_usage
-SELECT * FROM usage WHERE space = ? AND user_id = ? ORDER BY purpose, outcome;
+DELETE FROM decisions WHERE space = :space AND user_id = :user_id AND id IN (SELECT value FROM json_each(:ids));
 
 -- name: add_usage
-INSERT INTO usage VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO usage
+VALUES (:space, :user_id, :purpose, :outcome, :calls, :tokens_in, :tokens_out, :took_us, :last_at_us)
 ON CONFLICT (space, user_id, purpose, outcome) DO UPDATE SET
     calls = usage.calls + excluded.calls,
     tokens_in = usage.tokens_in + excluded.tokens_in,

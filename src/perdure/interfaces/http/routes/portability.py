@@ -1,34 +1,29 @@
-"""`/v1/users/{user}/export` and `/import`: all of a user's data out and in, as a stream."""
+"""All of a user's data out and in, as a stream."""
 
 from __future__ import annotations
 
-import json
-import logging
-import queue
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import IO, Annotated, Any, Literal
+from typing import IO, Annotated, Literal
 from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
-from perdure.domain.errors import LimitExceeded, PerdureError, Unavailable
-from perdure.domain.portable import ImportReport
-from perdure.interfaces.errors import as_json
-from perdure.interfaces.http.answering import answer
-from perdure.interfaces.http.asking import Reads, Whole, Writes
-from perdure.interfaces.http.bodies import StrictRoute
+from perdure.domain.errors import LimitExceeded, Unavailable
+from perdure.domain.portability import ImportReport
+from perdure.handles.registry.shapes import plain
+from perdure.interfaces.http.answers import answer
+from perdure.interfaces.http.derived import USER
 from perdure.interfaces.http.description import described
-from perdure.interfaces.shapes import plain
+from perdure.interfaces.http.requests import Reads, StrictRoute, Whole, Writes
+from perdure.interfaces.lines import LINES, Line, Say, work_lines
 from perdure.ports.store import Progress
 
-router = APIRouter(prefix="/v1/users/{user:id}", tags=["portability"], route_class=StrictRoute)
-LOG = logging.getLogger("perdure.http")
-LINES = "application/x-ndjson"
+router = APIRouter(prefix=USER, tags=["portability"], route_class=StrictRoute)
 CHUNK_BYTES = 256 * 1024
 IMPORTS_MAX = 2
 AT_ONCE = threading.BoundedSemaphore(IMPORTS_MAX)
@@ -102,7 +97,7 @@ async def import_(
             return memory.import_(file, format, replace=replace, dry_run=dry_run, progress=progress)
 
     if LINES in request.headers.get("accept", ""):
-        return StreamingResponse(_told(run), media_type=LINES)
+        return StreamingResponse(work_lines("an import", lambda say: _imported(run, say)), media_type=LINES)
     return answer(await run_in_threadpool(run, None))
 
 
@@ -135,29 +130,5 @@ async def _received(request: Request, bytes_max: int) -> IO[bytes]:
     return file
 
 
-def _told(run: Run) -> Iterator[bytes]:
-    """What a run says while it goes on, and its end. It ends by itself: a caller who goes away stops nothing halfway."""
-    said: queue.Queue[dict[str, Any] | None] = queue.Queue()
-
-    def work() -> None:
-        try:
-            said.put({"done": plain(run(lambda what, count: said.put({"progress": {"table": what, "rows": count}})))})
-        except PerdureError as error:
-            said.put(as_json(error))
-        except Exception as error:  # noqa: BLE001 - the interface edge: what was promised is an end with an error
-            LOG.error("an import failed with %s; this is a bug in perdure", type(error).__name__)
-            said.put(
-                {
-                    "error": {
-                        "code": "error",
-                        "message": "this is a bug in perdure; the server's log names it",
-                        "retriable": False,
-                    }
-                }
-            )
-        finally:
-            said.put(None)
-
-    threading.Thread(target=work, name="perdure-import", daemon=True).start()
-    while (line := said.get()) is not None:
-        yield json.dumps(line).encode() + b"\n"
+def _imported(run: Run, say: Say) -> Line:
+    return {"done": plain(run(lambda what, count: say({"progress": {"table": what, "rows": count}})))}

@@ -1,94 +1,117 @@
-"""`/v1`: what concerns the whole store; and reading a time out of words."""
+"""The users of a store and their jobs; `/healthz`, `/readyz` and `/metrics` for those who look after a server."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated, Literal
+import asyncio
+import time
+from typing import Any
 
-from fastapi import APIRouter, Query, Response
-from pydantic import Field
+from anyio import CapacityLimiter
+from anyio.to_thread import run_sync
+from fastapi import Request, Response
 
-from perdure import TimeRange, extract_time_range
-from perdure.domain.accesses import Access
-from perdure.domain.reports import DoctorReport, ProcessReport, PurgeReport, VerifyReport
-from perdure.interfaces.http.answering import answer, page_behind, page_of, text_cursor
-from perdure.interfaces.http.asking import PLAIN, Body, Instant, Paged, Whole, examples
-from perdure.interfaces.http.bodies import StrictRoute
-from perdure.interfaces.http.description import described, many
-from perdure.interfaces.http.once import OnceRoute
+from perdure.app import Engine
+from perdure.domain.errors import PerdureError
+from perdure.domain.reports import Health
+from perdure.interfaces.http.answers import answer, problem
+from perdure.interfaces.http.derived import ANSWER, Route, listed, table
+from perdure.interfaces.http.description import described
+from perdure.interfaces.http.requests import Whole
+from perdure.interfaces.metrics import MEDIA_TYPE
 
-router = APIRouter(prefix="/v1", tags=["store"], route_class=StrictRoute)
-writes = APIRouter(prefix="/v1", tags=["store"], route_class=OnceRoute)
-
-
-@dataclass(frozen=True, slots=True)
-class Reindexed:
-    """A user whose index was made anew."""
-
-    user: str
-    entries: int
-
-
-class Seconds(Body):
-    model_config = examples({"seconds": 2})
-
-    seconds: float = Field(10.0, ge=0, le=60, description="For how long at most.")
-
-
-@router.get("/users", summary="List users", **described("listUsers", many(str)))
-def users(door: Whole, page: Paged) -> Response:
-    """The users of the space, in order."""
-    return page_of(door.whole("read").users(limit=page.rows), page, lambda one: one)
-
-
-@router.get("/accesses", summary="List accesses of the space", **described("listSpaceAccesses", many(Access)))
-def accesses(door: Whole, page: Paged) -> Response:
-    """Who did what that concerned no single user, newest first: exports of all, agents, keys, upkeep, forgetting a user."""
-    rows = min(page.limit + 1, page.most)
-    return page_behind(door.whole().accesses(rows, before=text_cursor(page)), page, lambda one: one.id)
+router = table(
+    "store",
+    Route("GET /users", "listUsers", "users", on=Engine, page=listed()),
+    Route(
+        "DELETE ",
+        "forgetUser",
+        "forget",
+        doc="Remove everything that is held of the user, for good. It cannot be undone, and needs the permission `admin`.",
+        only=(),
+        given={"user": True},
+        permission="admin",
+    ),
+    Route("GET /jobs", "listJobs", "admin.jobs", page=listed("kind", "key")),
+    Route("POST /jobs/retry", "retryJobs", "admin.retry_jobs", tells={"retried": ANSWER}),
+)
+READY_S = 5.0
+BELIEVED_S = 1.0
+LOOKS_MAX = 4
+"""How many may wait for a store that does not answer."""
 
 
-@writes.post("/doctor", summary="Examine the store", **described("examine", DoctorReport))
-def doctor(door: Whole) -> Response:
-    """Prove a round trip through the store, and say what is degraded."""
-    return answer(door.whole().doctor())
+class HealthProbe:
+    """Looks at the store, not more often than somebody needs, and not longer than they wait."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._seen: tuple[Health, float] | None = None
+        self._looking = 0
+        self._limiter: CapacityLimiter | None = None
+
+    async def look(self) -> Health:
+        """How things are; `TimeoutError` if the store does not say so in time."""
+        if self._seen is not None and time.monotonic() < self._seen[1]:
+            return self._seen[0]
+        if self._looking >= LOOKS_MAX:
+            raise TimeoutError
+        async with asyncio.timeout(READY_S):
+            found = await run_sync(self._look, abandon_on_cancel=True, limiter=self._threads())
+        self._seen = (found, time.monotonic() + BELIEVED_S)
+        return found
+
+    def _threads(self) -> CapacityLimiter:
+        """Of its own: how the store is must be told also when requests hold all the others."""
+        if self._limiter is None:
+            self._limiter = CapacityLimiter(LOOKS_MAX)
+        return self._limiter
+
+    def _look(self) -> Health:
+        self._looking += 1
+        try:
+            return self._engine.health()
+        finally:
+            self._looking -= 1
 
 
-@router.get("/verify", summary="Verify the store", **described("verify", VerifyReport))
-def verify(door: Whole) -> Response:
-    """Check every invariant, on one consistent snapshot; nothing is changed. Reads everything."""
-    return answer(door.whole().verify())
+@router.get("/healthz", operation_id="isAlive", summary="Is the process alive?")
+async def alive() -> Response:
+    """Always the same: nothing is looked at."""
+    return answer({"status": "alive"})
 
 
-@writes.post("/process", summary="Run jobs", **described("runJobs", ProcessReport))
-def process(door: Whole, body: Seconds) -> Response:
-    """Run the jobs that are due, until none is or the time is up."""
-    return answer(door.whole().process(body.seconds))
+@router.get(
+    "/readyz", operation_id="isReady", summary="Can requests be answered?", responses={503: {"description": "Not now."}}
+)
+async def ready(request: Request) -> Response:
+    """Whether the store answers. What is degraded, and how many jobs wait, is told to those who may read everything."""
+    try:
+        seen = await request.app.state.probe.look()
+    except TimeoutError:
+        return _not_ready(f"the store did not answer within {READY_S:g} s")
+    except PerdureError as error:
+        return _not_ready(str(error) if _may_see(request) else "the store cannot answer")
+    told: dict[str, Any] = {"status": "ready" if seen.healthy else "degraded"}
+    if _may_see(request):
+        told |= {"degraded": seen.degraded, "jobs": seen.queue, "store": {"backend": seen.store.backend}}
+    return answer(told)
 
 
-@writes.post("/reindex", summary="Reindex everybody", **described("reindexAll", {"users": list[Reindexed], "entries": int}))
-def reindex(door: Whole) -> Response:
-    """Make the search index of every user of the space anew, while the old ones answer."""
-    engine = door.whole()
-    done = engine.reindex()
-    users = [Reindexed(owner.user, count) for owner, count in done.items() if owner.space == engine.space]
-    return answer({"users": users, "entries": sum(one.entries for one in users)})
+@router.get(
+    "/metrics",
+    summary="Metrics for Prometheus",
+    **described("getMetrics", None, media={"text/plain": "In Prometheus's text format."}),
+)
+def metrics(request: Request, door: Whole) -> Response:
+    """Counts of requests, jobs, questions to models and more; nothing about single users."""
+    door.whole("read")
+    return Response(request.app.state.metrics.text(), headers={"Content-Type": MEDIA_TYPE})
 
 
-@writes.post("/purge", summary="Purge the store", **described("purge", PurgeReport))
-def purge(door: Whole) -> Response:
-    """Forget finished jobs, and give freed space back so that deleted data leaves the disk too."""
-    return answer(door.whole().purge())
+def _may_see(request: Request) -> bool:
+    access = request.state.access
+    return "read" in access.permissions and access.users is None
 
 
-@router.get("/time-range", summary="Read a time out of words", **described("readTimeRange", {"found": TimeRange | None}))
-def time_range(
-    text: Annotated[
-        str, Query(min_length=1, max_length=10_000, pattern=PLAIN, description="The words.", examples=["last week"])
-    ],
-    now: Annotated[Instant, Query(description="When it is asked.", examples=["2026-01-31T09:30:00Z"])],
-    zone: Annotated[str, Query(min_length=1, max_length=100, description="Where.", examples=["Europe/Berlin"])] = "UTC",
-    week_start: Annotated[Literal["monday", "sunday"], Query(description="On which day weeks begin.")] = "monday",
-) -> Response:
-    """The range of time that a text is about, in UTC; null if it names none."""
-    return answer({"found": extract_time_range(text, now, zone, week_start=week_start)})
+def _not_ready(why: str) -> Response:
+    return problem(503, "unavailable", why, {"Retry-After": "5"}, retriable=True)

@@ -1,25 +1,31 @@
-"""`/v1/users/{user}/tools`: state and series as tools for an agent, for hosts that speak no MCP."""
+"""State and series as tools for an agent, for hosts that speak no MCP."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query, Response
-from pydantic import Field
+from fastapi import APIRouter, Path, Query, Response
+from pydantic import ConfigDict, Field
 
-from perdure.interfaces.http.answering import answer
-from perdure.interfaces.http.asking import Body, Json, Reads, Whole, examples, in_path
+from perdure.domain.scope import ID_BYTES_MAX
+from perdure.handles.arguments import PLAIN
+from perdure.interfaces.http.answers import answer
+from perdure.interfaces.http.derived import USER
 from perdure.interfaces.http.description import described
-from perdure.interfaces.http.once import OnceRoute
+from perdure.interfaces.http.fields import Body
+from perdure.interfaces.http.idempotency import OnceRoute
+from perdure.interfaces.http.requests import Reads, Whole
 
-router = APIRouter(prefix="/v1/users/{user:id}/tools", tags=["tools"], route_class=OnceRoute)
-ToolName = Annotated[str, in_path("The tool.", "saveState")]
+router = APIRouter(prefix=f"{USER}/tools", tags=["tools"], route_class=OnceRoute)
+ToolName = Annotated[
+    str, Path(min_length=1, max_length=ID_BYTES_MAX, pattern=PLAIN, description="The tool.", examples=["saveState"])
+]
 
 
 class Params(Body):
-    model_config = examples({"params": {"key": "units", "value": "metric"}})
+    model_config = ConfigDict(json_schema_extra={"examples": [{"params": {"key": "units", "value": "metric"}}]})
 
-    params: dict[str, Json] = Field(default={}, description="What the model gave.")
+    params: dict[str, Any] = Field(default={}, description="What the model gave.")
 
 
 @router.get("", summary="List tools", **described("listTools", {"items": list[dict[str, Any]]}))

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
+from perdure.interfaces.web.page import page
 from perdure.interfaces.web.pages import (
     context,
-    conversations,
     entities,
-    home,
     jobs,
     journal,
     lessons,
@@ -18,10 +17,27 @@ from perdure.interfaces.web.pages import (
     state,
     todos,
 )
-from perdure.interfaces.web.rendering import page
+from perdure.interfaces.web.pages.conversation import chat, conversations
+from perdure.interfaces.web.pages.store import home, portability, status
 
 router = APIRouter(include_in_schema=False)
-for _part in (home, search, memories, entities, todos, lessons, conversations, series, state, context, journal, jobs):
+for _part in (
+    home,
+    chat,
+    search,
+    memories,
+    entities,
+    todos,
+    lessons,
+    conversations,
+    series,
+    state,
+    context,
+    journal,
+    jobs,
+    portability,
+    status,
+):
     router.include_router(_part.router)
 
 

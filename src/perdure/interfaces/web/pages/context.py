@@ -8,13 +8,12 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Form, Request, Response
 
-from perdure.domain.context import Context
+from perdure.domain.context.context import Context, Prompt
 from perdure.domain.errors import InvalidInput, PerdureError
 from perdure.domain.oversight import Choice, Injection
-from perdure.domain.prompts import Prompt
-from perdure.domain.text import brief
+from perdure.domain.text.rules import brief
 from perdure.handles.memory import Memory
-from perdure.interfaces.web.rendering import memory_of, page
+from perdure.interfaces.web.page import memory_of, page
 
 router = APIRouter()
 View = Literal["before", "context", "prompt"]
@@ -28,6 +27,8 @@ GOAL_CHARS_MAX = 8_000
 ROWS_MAX = 1_000
 MESSAGES_READ_MAX = 100
 LEFT_SHOWN = 6
+BlockRow = tuple[str, str, str, str, int, bool]
+"""Kind, title, source, text, tokens, and whether it changes from goal to goal."""
 TONES = ("accent", "blue", "violet", "amber", "red", "soft", "strong")
 
 
@@ -50,7 +51,7 @@ def show(
         if not goal.strip():
             raise InvalidInput("the goal is empty; write what the agent is to do")
         found = memory.before(goal, budget_tokens=budget)
-        return _page(request, goal, view, budget, _injection(found, _names(memory, found.choices)))
+        return _page(request, goal, view, budget, _injection(found, choice_names(memory, found.choices)))
     if view == "context":
         return _page(request, goal, view, budget, _context(memory.context(goal.strip() or None, budget_tokens=budget)))
     if view == "prompt":
@@ -64,7 +65,7 @@ def _page(request: Request, goal: str, view: str, budget: int, made: dict[str, A
     )
 
 
-def _names(memory: Memory, choices: Sequence[Choice]) -> dict[str, tuple[str, tuple[str, ...]]]:
+def choice_names(memory: Memory, choices: Sequence[Choice]) -> dict[str, tuple[str, tuple[str, ...]]]:
     """What the ids of choices stand for, in words, and where that can be seen."""
     kinds = {one.kind for one in choices}
     found: dict[str, tuple[str, tuple[str, ...]]] = {}
@@ -80,61 +81,54 @@ def _names(memory: Memory, choices: Sequence[Choice]) -> dict[str, tuple[str, tu
     for one in choices[:MESSAGES_READ_MAX]:
         if one.kind == "message":
             with suppress(PerdureError):  # it was said at another address
-                found[one.id] = (memory.message(one.id).content, ("messages", one.id))
+                found[one.id] = (memory.conversation.message(one.id).content, ("messages", one.id))
         elif one.kind in ("state", "series"):
             found[one.id] = (one.id, (one.kind, one.id))
     return found
 
 
 def _injection(found: Injection, names: dict[str, tuple[str, tuple[str, ...]]]) -> dict[str, Any]:
-    return {
-        "blocks": _blocks([(one.kind, one.title, one.source, one.render(), one.tokens, one.volatile) for one in found.blocks]),
-        "messages": (),
-        "tokens": found.tokens,
-        "budget": found.budget_tokens,
-        "taken": [(one, *names.get(one.id, (one.id, ()))) for one in found.choices if one.included],
-        "left": [(one, *names.get(one.id, (one.id, ()))) for one in found.choices if not one.included],
-        "dropped": (),
-        "notes": found.notes,
-        "text": found.text,
-        "span": found.time_range,
-        "facts": {"decided by": found.outcome, "took": f"{found.took_ms:.0f} ms", "model calls": found.model_calls},
-    }
+    return _made(
+        found,
+        [(one.kind, one.title, one.source, one.render(), one.tokens, one.volatile) for one in found.blocks],
+        {"decided by": found.outcome, "took": f"{found.took_ms:.0f} ms", "model calls": found.model_calls},
+        taken=[(one, *names.get(one.id, (one.id, ()))) for one in found.choices if one.included],
+        left=[(one, *names.get(one.id, (one.id, ()))) for one in found.choices if not one.included],
+        span=found.time_range,
+    )
 
 
 def _context(found: Context) -> dict[str, Any]:
-    return {
-        "blocks": _blocks([(one.kind, one.title, one.source, one.render(), one.tokens, one.volatile) for one in found.blocks]),
-        "messages": found.messages,
-        "tokens": found.tokens,
-        "budget": found.budget_tokens,
-        "taken": (),
-        "left": (),
-        "dropped": found.dropped,
-        "notes": found.notes,
-        "text": found.text,
-        "span": None,
-        "facts": {"messages": len(found.messages)},
-    }
+    blocks = [(one.kind, one.title, one.source, one.render(), one.tokens, one.volatile) for one in found.blocks]
+    return _made(found, blocks, {"messages": len(found.messages)}, messages=found.messages, dropped=found.dropped)
 
 
 def _prompt(found: Prompt) -> dict[str, Any]:
+    blocks = [(one.kind, one.kind, "", one.text, one.tokens, one.kind == "time") for one in found.parts]
+    return _made(found, blocks, {"agent": found.agent, "it is": found.period}, dropped=found.dropped)
+
+
+def _made(
+    found: Injection | Context | Prompt, blocks: Sequence[BlockRow], facts: dict[str, Any], **more: Any
+) -> dict[str, Any]:
+    """What all three have, and what one of them has more."""
     return {
-        "blocks": _blocks([(one.kind, one.kind, "", one.text, one.tokens, one.kind == "time") for one in found.parts]),
+        "blocks": block_rows(blocks),
         "messages": (),
         "tokens": found.tokens,
         "budget": found.budget_tokens,
         "taken": (),
         "left": (),
-        "dropped": found.dropped,
+        "dropped": (),
         "notes": found.notes,
         "text": found.text,
         "span": None,
-        "facts": {"agent": found.agent, "it is": found.period},
+        "facts": facts,
+        **more,
     }
 
 
-def _blocks(blocks: list[tuple[str, str, str, str, int, bool]]) -> list[dict[str, Any]]:
+def block_rows(blocks: Sequence[BlockRow]) -> list[dict[str, Any]]:
     """With a colour each, and where its part of the whole begins."""
     total = max(1, sum(block[4] for block in blocks))
     made, start = [], 0.0
@@ -142,9 +136,16 @@ def _blocks(blocks: list[tuple[str, str, str, str, int, bool]]) -> list[dict[str
         share = tokens / total
         made.append(
             {
-                "kind": kind, "title": title, "source": source, "text": text, "tokens": tokens, "volatile": volatile,
-                "tone": TONES[place % len(TONES)], "start": start, "share": share,
+                "kind": kind,
+                "title": title,
+                "source": source,
+                "text": text,
+                "tokens": tokens,
+                "volatile": volatile,
+                "tone": TONES[place % len(TONES)],
+                "start": start,
+                "share": share,
             }
-        )  # fmt: skip
+        )
         start += share
     return made

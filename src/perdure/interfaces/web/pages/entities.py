@@ -9,13 +9,13 @@ from typing import Annotated
 
 from fastapi import APIRouter, Form, Request, Response
 
-from perdure.domain.knowledge import ENTITY_TYPES
-from perdure.domain.memories import Statement
-from perdure.domain.things import Entity, Link, Suggestion
-from perdure.interfaces.web.graphs import Graph, laid_out
-from perdure.interfaces.web.rendering import Here, done, memory_of, page, undoable
-from perdure.interfaces.web.showing import entity_label
-from perdure.services.knowledge import Recalled
+from perdure.domain.knowledge.entities import Entity, Link, Suggestion
+from perdure.domain.knowledge.memories import Statement
+from perdure.domain.knowledge.proposals import ENTITY_TYPES
+from perdure.interfaces.web.charts import Graph, laid_out
+from perdure.interfaces.web.filters import entity_label
+from perdure.interfaces.web.page import PageLinks, memory_of, page, redirect_with_notice, undoable
+from perdure.services.knowledge.memories import MemoryWithStatements
 
 router = APIRouter()
 ROWS_MAX = 1_000
@@ -26,7 +26,7 @@ LINKS_MAX = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Card:
+class EntityTile:
     entity: Entity
     facts: tuple[str, ...]
     statements: int
@@ -49,7 +49,7 @@ def list_entities(request: Request, type: str = "", q: str = "") -> Response:  #
         type=chosen or "",
         types=ENTITY_TYPES,
         q=q,
-        suggestions=_told(memory.entities.suggestions(limit=20), known),
+        suggestions=_suggestion_rows(memory.entities.suggestions(limit=20), known),
         graph=_graph(memory.entities.links(limit=LINKS_MAX), entities, request.path_params["user"]),
     )
 
@@ -76,7 +76,7 @@ def alias(request: Request, ref: str, label: Annotated[str, Form()]) -> Response
     memory = memory_of(request, "write")
     entity = memory.entities.alias(ref, label.strip())
     undo = undoable(memory, "entity", entity.ref)
-    return done(request, Here(request)("entities", entity.ref), "The name is known now.", undo=undo)
+    return redirect_with_notice(request, PageLinks(request)("entities", entity.ref), "The name is known now.", undo=undo)
 
 
 @router.post("/u/{user:id}/entities/{ref:id}/merge")
@@ -84,21 +84,23 @@ def merge(request: Request, ref: str, into: Annotated[str, Form()]) -> Response:
     """Make two one: all that is known of the first is of the second from now on."""
     memory = memory_of(request, "write")
     number = memory.entities.merge(ref, into.strip())
-    operation = next((one for one in memory.journal(200) if one.batch == number), None)
+    operation = next((one for one in memory.journal.list(200) if one.batch == number), None)
     held = memory.entities.get(into.strip())
-    return done(request, Here(request)("entities", held.ref), f"{entity_label(ref)} and {held.label} are one.", undo=operation)
+    return redirect_with_notice(
+        request, PageLinks(request)("entities", held.ref), f"{entity_label(ref)} and {held.label} are one.", undo=operation
+    )
 
 
 @router.post("/u/{user:id}/suggestions/{suggestion:id}/dismiss")
 def dismiss(request: Request, suggestion: str) -> Response:
     memory = memory_of(request, "write")
     held = memory.entities.dismiss(suggestion)
-    return done(
-        request, Here(request)("entities"), "It will not be suggested again.", undo=undoable(memory, "suggestion", held.id)
+    return redirect_with_notice(
+        request, PageLinks(request)("entities"), "It will not be suggested again.", undo=undoable(memory, "suggestion", held.id)
     )
 
 
-def _facts(known: Sequence[Recalled]) -> Mapping[str, Sequence[Statement]]:
+def _facts(known: Sequence[MemoryWithStatements]) -> Mapping[str, Sequence[Statement]]:
     """Statements by the entities that they are about."""
     found: dict[str, list[Statement]] = {}
     for recalled in known:
@@ -108,16 +110,16 @@ def _facts(known: Sequence[Recalled]) -> Mapping[str, Sequence[Statement]]:
     return found
 
 
-def _card(entity: Entity, facts: Sequence[Statement]) -> Card:
+def _card(entity: Entity, facts: Sequence[Statement]) -> EntityTile:
     best = sorted(facts, key=lambda one: (-one.importance, -one.last_mentioned.timestamp(), one.id))
-    return Card(entity, tuple(dict.fromkeys(one.content for one in best[:FACTS_SHOWN])), len(facts))
+    return EntityTile(entity, tuple(dict.fromkeys(one.content for one in best[:FACTS_SHOWN])), len(facts))
 
 
 def _names(entity: Entity) -> str:
     return f"{entity.label} {entity.ref} {' '.join(entity.aliases)}".casefold()
 
 
-def _told(suggestions: Sequence[Suggestion], known: Sequence[Recalled]) -> list[dict[str, object]]:
+def _suggestion_rows(suggestions: Sequence[Suggestion], known: Sequence[MemoryWithStatements]) -> list[dict[str, object]]:
     """Suggestions with the names or words that they are about."""
     texts = {one.id: (one.content, one.memory) for recalled in known for one in recalled.statements}
     found: list[dict[str, object]] = []

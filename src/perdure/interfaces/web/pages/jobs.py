@@ -10,8 +10,8 @@ from pydantic import BaseModel
 
 from perdure.domain.errors import InvalidInput
 from perdure.domain.jobs import JOB_STATES, Job
-from perdure.domain.text import brief
-from perdure.interfaces.web.rendering import Here, done, memory_of, page
+from perdure.domain.text.rules import brief
+from perdure.interfaces.web.page import PageLinks, memory_of, page, redirect_with_notice
 
 router = APIRouter()
 COUNTED = 1_000
@@ -34,35 +34,42 @@ KINDS = {
 }
 
 
-class Asked(BaseModel):
+class JobFilter(BaseModel):
     state: str = ""
     start: int = 0
 
 
 @router.get("/u/{user:id}/jobs")
-def index(request: Request, asked: Annotated[Asked, Query()]) -> Response:
+def index(request: Request, asked: Annotated[JobFilter, Query()]) -> Response:
     if asked.state and asked.state not in JOB_STATES:
         raise InvalidInput(f"`state` = {brief(asked.state)} is unknown; use one of {', '.join(JOB_STATES)}")
     memory = memory_of(request)
     most = min(COUNTED, request.app.state.engine.limits.page_rows_max)
-    every = memory.jobs(limit=most)
+    every = memory.admin.jobs(limit=most)
     counts = Counter(job.state for job in every)
-    chosen = memory.jobs(asked.state, limit=most) if asked.state else every
+    chosen = memory.admin.jobs(asked.state, limit=most) if asked.state else every
     ordered = sorted(chosen, key=_order)
     start = max(0, asked.start)
     shown = ordered[start : start + SHOWN]
     more = start + SHOWN if len(ordered) > start + SHOWN else None
     return page(
-        request, "jobs.html", jobs=shown, counts=counts, states=STATES, kinds=KINDS, asked=asked, more=more,
+        request,
+        "jobs.html",
+        jobs=shown,
+        counts=counts,
+        states=STATES,
+        kinds=KINDS,
+        asked=asked,
+        more=more,
         whole=len(every) < most,
-    )  # fmt: skip
+    )
 
 
 @router.post("/u/{user:id}/jobs/retry")
 def retry(request: Request) -> Response:
-    revived = memory_of(request, "write").retry_jobs()
+    revived = memory_of(request, "write").admin.retry_jobs()
     told = f"{revived} {'job gets' if revived == 1 else 'jobs get'} fresh tries." if revived else "No job was given up."
-    return done(request, Here(request)("jobs"), told)
+    return redirect_with_notice(request, PageLinks(request)("jobs"), told)
 
 
 def _order(job: Job) -> tuple[int, float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -11,11 +11,12 @@ from fastapi import APIRouter, Form, Query, Request, Response
 from pydantic import BaseModel
 
 from perdure.domain.errors import Conflict, NotFound
-from perdure.domain.journal import Operation
-from perdure.domain.records import record_kind
+from perdure.domain.knowledge.journal import Operation
+from perdure.domain.knowledge.records import record_kind
 from perdure.handles.memory import Memory
 from perdure.interfaces.web.diffs import Field, fields
-from perdure.interfaces.web.rendering import Here, done, memory_of, page
+from perdure.interfaces.web.page import PageLinks, memory_of, page, redirect_with_notice
+from perdure.interfaces.web.words import change_line
 
 router = APIRouter()
 SHOWN = 50
@@ -28,7 +29,7 @@ COUNTS = "tally"
 LAYERS = {"fold": "Fold", "rolling": "Rolling digest", "session": "Digest", "spine": "Spine"}
 
 
-class Filter(BaseModel):
+class JournalFilter(BaseModel):
     kind: str = ""
     actor: str = ""
     before: int | None = None
@@ -40,7 +41,7 @@ class Filter(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class JournalLine:
     """An operation as it is shown."""
 
     operation: Operation
@@ -52,14 +53,19 @@ class Told:
 
 
 @router.get("/u/{user:id}/journal")
-def index(request: Request, asked: Annotated[Filter, Query()]) -> Response:
+def index(request: Request, asked: Annotated[JournalFilter, Query()]) -> Response:
     memory = memory_of(request)
-    found, more, kinds, actors = _found(memory, asked)
-    here = Here(request)
+    found, more, kinds, actors = _matching_operations(memory, asked)
+    here = PageLinks(request)
     return page(
-        request, "journal.html", told=[_told(one, here) for one in found], more=more, asked=asked,
-        kinds=sorted({*kinds, asked.kind} - {"", ALL}), actors=sorted({*actors, asked.actor} - {""}),
-    )  # fmt: skip
+        request,
+        "journal.html",
+        told=[_journal_line(one, here) for one in found],
+        more=more,
+        asked=asked,
+        kinds=sorted({*kinds, asked.kind} - {"", ALL}),
+        actors=sorted({*actors, asked.actor} - {""}),
+    )
 
 
 @router.get("/u/{user:id}/journal/{operation}")
@@ -67,35 +73,37 @@ def show(request: Request, operation: int, cascade: str = "") -> Response:
     """One operation, with the others of its action."""
     memory = memory_of(request)
     held = _operation(memory, operation)
-    here = Here(request)
-    action = [_told(one, here) for one in _action(memory, held)]
-    return page(request, "journal_one.html", one=_told(held, here), action=action, asks=cascade == ASK)
+    here = PageLinks(request)
+    action = [_journal_line(one, here) for one in _action(memory, held)]
+    return page(request, "journal_one.html", one=_journal_line(held, here), action=action, asks=cascade == ASK)
 
 
 @router.post("/u/{user:id}/journal/{operation}/undo")
 def undo(request: Request, operation: int, cascade: Annotated[bool, Form()] = False) -> Response:
     """Take the action back. If later ones build on it, the page asks whether those should go, too."""
-    memory, here = memory_of(request, "write"), Here(request)
+    memory, here = memory_of(request, "write"), PageLinks(request)
     try:
         number = memory.undo(operation, cascade=cascade)
     except Conflict as conflict:
         asks = None if cascade or "cascade" not in str(conflict) else ASK
         words = str(conflict).replace(", or say `cascade=True`", "") if asks else str(conflict)
-        return done(request, here("journal", operation, cascade=asks), words, bad=True)
-    return done(request, here("journal", number), "It is undone. This operation did it; undo it to have it again.")
+        return redirect_with_notice(request, here("journal", operation, cascade=asks), words, bad=True)
+    return redirect_with_notice(
+        request, here("journal", number), "It is undone. This operation did it; undo it to have it again."
+    )
 
 
 # -- how
 
 
-def _found(memory: Memory, asked: Filter) -> tuple[list[Operation], int | None, set[str], set[str]]:
+def _matching_operations(memory: Memory, asked: JournalFilter) -> tuple[list[Operation], int | None, set[str], set[str]]:
     """A page of operations that the filter takes, where to go on, and the kinds and actors that were met."""
     found: list[Operation] = []
     kinds: set[str] = set()
     actors: set[str] = set()
     before, looked = asked.before, 0
     while len(found) <= SHOWN and looked < LOOKED_AT:
-        rows = memory.journal(PAGE, before=before)
+        rows = memory.journal.list(PAGE, before=before)
         if not rows:
             return found, None, kinds, actors
         kinds |= {one.kind for one in rows}
@@ -109,7 +117,7 @@ def _found(memory: Memory, asked: Filter) -> tuple[list[Operation], int | None, 
 
 
 def _operation(memory: Memory, number: int) -> Operation:
-    found = [one for one in memory.journal(1, before=number + 1) if one.seq == number] if number > 0 else []
+    found = [one for one in memory.journal.list(1, before=number + 1) if one.seq == number] if number > 0 else []
     if not found:
         raise NotFound(f"there is no operation {number} that this agent may see; the journal lists them")
     return found[0]
@@ -117,17 +125,15 @@ def _operation(memory: Memory, number: int) -> Operation:
 
 def _action(memory: Memory, held: Operation) -> Sequence[Operation]:
     """The operations of the same action, in order: they stand together."""
-    rows = memory.journal(PAGE, before=held.batch + PAGE)
+    rows = memory.journal.list(PAGE, before=held.batch + PAGE)
     return sorted((one for one in rows if one.batch == held.batch), key=lambda one: one.seq)
 
 
-def _told(one: Operation, here: Here) -> Told:
-    body = one.after if isinstance(one.after, Mapping) else one.before if isinstance(one.before, Mapping) else {}
-    place = _place(one)
-    told = next((str(body[name]) for name in ("content", "text", "label", "description", "why") if body.get(name)), one.key)
-    line = told if place is None else place.words
-    link = _link(one, body, here) if place is None else place.link(here)
-    return Told(one, line, link, fields(one.before, one.after), record_kind(one.kind) is not None)
+def _journal_line(one: Operation, here: PageLinks) -> JournalLine:
+    told, place = change_line(one), _place(one)
+    line = told.text if place is None else place.words
+    link = place.link(here) if place is not None else None if told.link == ("journal",) else here(*told.link)
+    return JournalLine(one, line, link, fields(one.before, one.after), record_kind(one.kind) is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +151,7 @@ class _Place:
         what = "Counts" if self.layer is None else f"{LAYERS.get(self.layer, self.layer)} {self.version}"
         return what if not self.session else f"{what} of session {self.session}, {self.agent} on {self.channel}"
 
-    def link(self, here: Here) -> str:
+    def link(self, here: PageLinks) -> str:
         if not self.session:
             return here("conversations")
         digest = None if self.layer is None else f"{self.layer}.{self.version}"
@@ -160,13 +166,3 @@ def _place(one: Operation) -> _Place | None:
     except ValueError:
         return None
     return _Place(agent, channel, session, *layer[:2])
-
-
-def _link(one: Operation, body: Mapping[str, object], here: Here) -> str | None:
-    """The page of what an operation is about."""
-    if one.kind in ("memory", "statement"):
-        return here("memories", body.get("memory", one.key))
-    if one.kind == "entity":
-        return here("entities", one.key)
-    pages = {"todo": "todos", "task": "todos", "lesson": "lessons", "instruction": "lessons", "suggestion": "entities"}
-    return here(pages[one.kind]) if one.kind in pages else None

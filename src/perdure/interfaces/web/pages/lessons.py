@@ -6,10 +6,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Form, Request, Response
 
-from perdure.domain.errors import InvalidInput
-from perdure.domain.lessons import LESSON_SCOPES, SPACE_SCOPES, Lesson, LessonScope
-from perdure.domain.text import brief, check_id
-from perdure.interfaces.web.rendering import Here, done, door, memory_of, page, undoable
+from perdure.domain.lessons import LESSON_SCOPES, Lesson, LessonScope
+from perdure.interfaces.web.page import PageLinks, acted, memory_of, page, redirect_with_notice, undoable
 
 router = APIRouter()
 ROWS_MAX = 1_000
@@ -18,6 +16,13 @@ SCOPES = {
     "agent": "this agent, whoever it talks with",
     "user": "this user, whichever agent",
     "channel": "this user on this channel",
+}
+ACTIONS = {
+    "pin": "It is pinned: shown before others.",
+    "unpin": "It is treated as the others.",
+    "archive": "It is kept, but no longer shown.",
+    "restore": "It holds again.",
+    "remove": "It holds no longer.",
 }
 
 
@@ -37,12 +42,7 @@ def list_lessons(request: Request, show: str = "shown", scope: str = "") -> Resp
 @router.post("/u/{user:id}/lessons")
 def add(request: Request, text: Annotated[str, Form()], scope: Annotated[str, Form()] = "") -> Response:
     memory = memory_of(request, "write")
-    chosen = _scope(scope)
-    if request.state.access.users is not None:
-        chosen = chosen or "user"
-    _allow(request, chosen)
-    lesson = memory.lessons.add(text.strip(), chosen)
-    return _told(request, lesson, "It is kept.")
+    return _back_to_lessons(request, memory.lessons.add(text.strip(), _scope(scope)), "It is kept.")
 
 
 @router.get("/u/{user:id}/lessons/book")
@@ -61,45 +61,27 @@ def edit_book(
 ) -> Response:
     memory = memory_of(request, "write")
     chosen = _scope(scope) or "user"
-    _allow(request, chosen)
     refused = memory.lessons.edit(_lines(text), chosen, was=_lines(was))
-    here = Here(request)
+    here = PageLinks(request)
     if not refused:
-        return done(request, here("lessons", "book", scope=chosen), "The book is kept.")
+        return redirect_with_notice(request, here("lessons", "book", scope=chosen), "The book is kept.")
     told = "; ".join(f"“{one.text[:60]}” {one.why}" for one in refused[:3])
-    return done(request, here("lessons", "book", scope=chosen), f"{len(refused)} lines are no lessons: {told}", bad=True)
+    return redirect_with_notice(
+        request, here("lessons", "book", scope=chosen), f"{len(refused)} lines are no lessons: {told}", bad=True
+    )
 
 
 @router.post("/u/{user:id}/lessons/{lesson}/{action}")
 def act(request: Request, lesson: str, action: str) -> Response:
-    memory = memory_of(request, "write")
-    check_id(lesson, "lesson", bytes_max=400)
-    does = {
-        "pin": (memory.lessons.pin, "It is pinned: shown before others."),
-        "unpin": (memory.lessons.unpin, "It is treated as the others."),
-        "archive": (memory.lessons.archive, "It is kept, but no longer shown."),
-        "restore": (memory.lessons.restore, "It holds again."),
-        "remove": (memory.lessons.remove, "It holds no longer."),
-    }
-    if action not in does:
-        raise InvalidInput(f"{brief(action)} is nothing that can be done with a lesson; use one of {', '.join(does)}")
-    call, told = does[action]
-    held = next((one for one in memory.lessons.list(archived=True, ended=True, limit=ROWS_MAX) if one.id == lesson), None)
-    _allow(request, None if held is None else held.scope)
-    return _told(request, call(lesson), told)
+    held, told = acted(request, memory_of(request, "write").lessons, lesson, action, ACTIONS)
+    return _back_to_lessons(request, held, told)
 
 
-def _told(request: Request, lesson: Lesson, text: str) -> Response:
+def _back_to_lessons(request: Request, lesson: Lesson, text: str) -> Response:
     memory = memory_of(request, "write")
     # What belongs to the space is journalled there, not with this user.
     undo = undoable(memory, "lesson", lesson.id) if lesson.scope in ("user", "channel") else None
-    return done(request, Here(request)("lessons"), text, undo=undo)
-
-
-def _allow(request: Request, scope: LessonScope | None) -> None:
-    """What reaches every user of the space is not for a key that is bound to some of them."""
-    if scope in SPACE_SCOPES:
-        door(request).whole("write")
+    return redirect_with_notice(request, PageLinks(request)("lessons"), text, undo=undo)
 
 
 def _scope(text: str) -> LessonScope | None:

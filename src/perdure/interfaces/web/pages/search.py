@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel
 
-from perdure.domain.recall import ENTRY_KINDS, EntryKind, Hit, Recall
-from perdure.handles.recall import RecallFields
-from perdure.interfaces.web.rendering import memory_of, page
-from perdure.interfaces.web.telling import TONES, read_moment
+from perdure.domain.context.recall import ENTRY_KINDS, Hit, Recall
+from perdure.interfaces.web.page import memory_of, page
+from perdure.interfaces.web.words import TONES, page_of, read_moment
 
 router = APIRouter()
 QUESTION_CHARS_MAX = 4_000
@@ -27,7 +26,7 @@ ARMS = {
 """In words, and in colours, what each way of finding looks at."""
 
 
-class Asked(BaseModel):
+class SearchForm(BaseModel):
     q: Annotated[str, Query(max_length=QUESTION_CHARS_MAX)] = ""
     kind: str = ""
     as_of: str = ""
@@ -35,7 +34,7 @@ class Asked(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class ScorePart:
     """What one way of finding added to a score."""
 
     name: str
@@ -53,16 +52,16 @@ class Explained:
     hit: Hit
     tone: str
     link: tuple[str, ...]
-    pieces: tuple[Piece, ...]
+    pieces: tuple[ScorePart, ...]
 
 
 @router.get("/u/{user:id}/search")
-def search(request: Request, asked: Annotated[Asked, Query()]) -> Response:
+def search(request: Request, asked: Annotated[SearchForm, Query()]) -> Response:
     memory = memory_of(request)
     kinds = [kind for kind in ENTRY_KINDS if kind == asked.kind]
     found: Recall | None = None
     if asked.q.strip():
-        fields: RecallFields = {"limit": asked.limit, "explain": True}
+        fields: dict[str, Any] = {"limit": asked.limit, "explain": True}
         if kinds:
             fields["kinds"] = kinds
         if (moment := read_moment(asked.as_of, request, "as of")) is not None:
@@ -88,24 +87,6 @@ def _explained(hit: Hit, best: float) -> Explained:
     for name, arm in hit.trace.arms.items():
         words, tone = ARMS.get(name, (name, "soft"))
         share = arm.share / best if best > 0 else 0.0
-        pieces.append(Piece(words, tone, share, arm.share, arm.raw, start))
+        pieces.append(ScorePart(name=words, tone=tone, share=share, added=arm.share, raw=arm.raw, start=start))
         start += share
-    return Explained(hit, TONES.get(hit.kind, ""), _link(hit), tuple(pieces))
-
-
-def _link(hit: Hit) -> tuple[str, ...]:
-    kind: EntryKind = hit.kind
-    match kind:
-        case "message":
-            return ("messages", hit.id)
-        case "memory":
-            return ("memories", hit.memory or "")
-        case "todo":
-            return ("todos",)
-        case "lesson" | "instruction":
-            return ("lessons",)
-        case "state":
-            return ("state", hit.id)
-        case "series":
-            return ("series", hit.id)
-    return ("conversations",)
+    return Explained(hit, TONES.get(hit.kind, ""), page_of(hit.kind, hit.id, hit.memory) or ("conversations",), tuple(pieces))

@@ -15,12 +15,12 @@ from pydantic import BaseModel
 
 from perdure.domain.errors import InvalidInput, NotFound
 from perdure.domain.series import CoveredWindow, Entry, Series, SeriesAnswer
-from perdure.domain.spans import Span
-from perdure.domain.text import brief
-from perdure.domain.times import from_us, to_us
+from perdure.domain.text.rules import brief
+from perdure.domain.times.instants import from_us, to_us
+from perdure.domain.times.spans import Span
 from perdure.handles.series import SeriesHandle
 from perdure.interfaces.web.coverage import KINDS, LEFT, RIGHT, Axis, shares, stretches
-from perdure.interfaces.web.rendering import Here, done, memory_of, page
+from perdure.interfaces.web.page import PageLinks, memory_of, page, redirect_with_notice
 
 router = APIRouter()
 RANGES = (7, 30, 90, 365)
@@ -37,7 +37,7 @@ EARLIEST = 1900
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class SeriesRange:
     """A series as it is looked at: a range of days up to a moment."""
 
     series: Series
@@ -60,7 +60,7 @@ class Sight:
 @router.get("/u/{user:id}/series")
 def index(request: Request) -> Response:
     memory = memory_of(request)
-    held = memory.list_series(SERIES_LISTED)
+    held = memory.series.list(SERIES_LISTED)
     cards = []
     for one in held:
         sight = _sight(one, LISTED, None)
@@ -77,7 +77,7 @@ def index(request: Request) -> Response:
     return page(request, "series.html", cards=cards, totals=totals, days=LISTED)
 
 
-class Looking(BaseModel):
+class SeriesDisplay(BaseModel):
     """How a series is looked at."""
 
     days: int = SHOWN
@@ -88,7 +88,7 @@ class Looking(BaseModel):
 
 
 @router.get("/u/{user:id}/series/{name:id}")
-def show(request: Request, name: str, asked: Annotated[Looking, Query()]) -> Response:
+def show(request: Request, name: str, asked: Annotated[SeriesDisplay, Query()]) -> Response:
     memory = memory_of(request)
     handle = memory.series(name)
     held = handle.about()
@@ -98,11 +98,24 @@ def show(request: Request, name: str, asked: Annotated[Looking, Query()]) -> Res
     curved = _curved(handle, sight, answer, asked.value)
     drawn = _drawing(handle, sight, answer, windows, left=LEFT, right=RIGHT, height=130.0 if curved is None else 60.0)
     return page(
-        request, "series_one.html", series=held, sight=sight, answer=answer, windows=list(reversed(windows)), ranges=RANGES,
-        kinds=KINDS, columns=_columns(held, answer.entries), curved=curved, overview=_overview(handle, sight),
+        request,
+        "series_one.html",
+        series=held,
+        sight=sight,
+        answer=answer,
+        windows=list(reversed(windows)),
+        ranges=RANGES,
+        kinds=KINDS,
+        columns=_columns(held, answer.entries),
+        curved=curved,
+        overview=_overview(handle, sight),
         grouped=_grouped(handle, sight, answer, asked.by),
-        fetch_list=_fetch_list(answer.gaps), late=_late(answer.entries), from_us=from_us, steps=_steps(sight), **drawn,
-    )  # fmt: skip
+        fetch_list=_fetch_list(answer.gaps),
+        late=_late(answer.entries),
+        from_us=from_us,
+        steps=_steps(sight),
+        **drawn,
+    )
 
 
 @router.get("/u/{user:id}/series/{name:id}/entries/{entry:id}")
@@ -118,7 +131,7 @@ def entry(request: Request, name: str, entry: str, at: str = "") -> Response:
     return page(request, "series_entry.html", series=held, id=entry, current=current, past=past, from_us=from_us)
 
 
-class Rules(BaseModel):
+class SeriesRulesForm(BaseModel):
     """The form that changes the rules of a series. An empty field is none, or the default."""
 
     description: str = ""
@@ -130,7 +143,7 @@ class Rules(BaseModel):
 
 
 @router.post("/u/{user:id}/series/{name:id}/configure")
-def configure(request: Request, name: str, rules: Annotated[Rules, Form()]) -> Response:
+def configure(request: Request, name: str, rules: Annotated[SeriesRulesForm, Form()]) -> Response:
     handle = memory_of(request, "write").series(name)
     handle.about()
     handle.configure(
@@ -141,8 +154,8 @@ def configure(request: Request, name: str, rules: Annotated[Rules, Form()]) -> R
         max_entries=None if (most := _number(rules.max_entries, "most entries")) is None else int(most),
         keep_days=_number(rules.keep_days, "days kept"),
     )
-    return done(
-        request, Here(request)("series", name), "The rules are changed. Entries that are held keep their ids and times."
+    return redirect_with_notice(
+        request, PageLinks(request)("series", name), "The rules are changed. Entries that are held keep their ids and times."
     )
 
 
@@ -153,17 +166,17 @@ def cleanup(request: Request, name: str, keep_days: Annotated[str, Form()] = "90
         raise InvalidInput("`keep_days` is empty; say how many days to keep")
     cleaned = memory_of(request, "write").series(name).cleanup(days)
     told = f"{cleaned.removed} entries were removed, {cleaned.kept} are kept; time before the cutoff counts as unknown again."
-    return done(request, Here(request)("series", name), told)
+    return redirect_with_notice(request, PageLinks(request)("series", name), told)
 
 
 # -- how
 
 
-def _sight(series: Series, days: int, end: str | None) -> Sight:
+def _sight(series: Series, days: int, end: str | None) -> SeriesRange:
     now = datetime.now(UTC)
     zone = ZoneInfo(series.spec.zone)
     last = min(_moment(end, zone), now) if end else now
-    return Sight(series, days, last - days * DAY, last, now, zone)
+    return SeriesRange(series=series, days=days, start=last - days * DAY, end=last, now=now, zone=zone)
 
 
 def _moment(text: str, zone: ZoneInfo) -> datetime:
@@ -178,7 +191,7 @@ def _moment(text: str, zone: ZoneInfo) -> datetime:
 
 def _drawing(
     handle: SeriesHandle,
-    sight: Sight,
+    sight: SeriesRange,
     answer: SeriesAnswer,
     windows: list[CoveredWindow] | Any,
     *,
@@ -202,12 +215,12 @@ def _drawing(
     }
 
 
-def _overview(handle: SeriesHandle, sight: Sight) -> dict[str, Any]:
+def _overview(handle: SeriesHandle, sight: SeriesRange) -> dict[str, Any]:
     """The whole life of the series in one line, with the range that is looked at, and places to jump to."""
     first = handle.first()
     born = from_us(first.at_us) if first is not None else sight.series.accumulated_since
     start = max(min(born, sight.start), datetime(EARLIEST, 1, 1, tzinfo=UTC))
-    whole = Sight(sight.series, 1, start, sight.now, sight.now, sight.zone)
+    whole = SeriesRange(series=sight.series, days=1, start=start, end=sight.now, now=sight.now, zone=sight.zone)
     axis = Axis(whole.span, sight.zone, 0.0, 0.0)
     answer = handle.query(whole.start, whole.end, limit=1)
     windows = handle.windows(whole.start, whole.end)
@@ -224,7 +237,7 @@ def _overview(handle: SeriesHandle, sight: Sight) -> dict[str, Any]:
     }
 
 
-def _steps(sight: Sight) -> dict[str, str | None]:
+def _steps(sight: SeriesRange) -> dict[str, str | None]:
     """Where one range earlier and one later are."""
     later = sight.end + sight.days * DAY
     at_end = sight.now - sight.end < timedelta(minutes=1)
@@ -263,7 +276,7 @@ def _columns(series: Series, entries: tuple[Entry, ...]) -> list[str]:
     return sorted(names, key=lambda name: f"{{{name}}}" in (series.spec.id_template or ""))[:COLUMNS]
 
 
-def _curved(handle: SeriesHandle, sight: Sight, answer: SeriesAnswer, wanted: str) -> dict[str, Any] | None:
+def _curved(handle: SeriesHandle, sight: SeriesRange, answer: SeriesAnswer, wanted: str) -> dict[str, Any] | None:
     """A field that measures something, drawn over time."""
     told = {sight.series.spec.id_field, sight.series.spec.timestamp_field}
     names = [name for name in _fields(answer.entries) if name not in told and _measures(name, answer.entries)]
@@ -291,7 +304,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _grouped(handle: SeriesHandle, sight: Sight, answer: SeriesAnswer, by: str) -> dict[str, Any] | None:
+def _grouped(handle: SeriesHandle, sight: SeriesRange, answer: SeriesAnswer, by: str) -> dict[str, Any] | None:
     """How often each value of a field occurs in the range, for fields whose values repeat."""
     names = [
         name

@@ -10,10 +10,10 @@ from pydantic import BaseModel
 
 from perdure.domain.errors import Conflict, InvalidInput, NotFound
 from perdure.domain.state import Revision
-from perdure.domain.text import Json
+from perdure.domain.text.rules import Json
 from perdure.handles.state import State
 from perdure.interfaces.web.diffs import line_diff, pretty
-from perdure.interfaces.web.rendering import Here, done, memory_of, page
+from perdure.interfaces.web.page import PageLinks, memory_of, page, redirect_with_notice
 
 router = APIRouter()
 KEYS = 100
@@ -36,18 +36,18 @@ def index(request: Request, asked: Annotated[Listing, Query()]) -> Response:
 @router.post("/u/{user:id}/state")
 def add(request: Request, key: Annotated[str, Form()] = "", value: Annotated[str, Form()] = "") -> Response:
     memory_of(request, "write").state.save(key, _value(value), expected=0)
-    return done(request, Here(request)("state", key), "It is kept.")
+    return redirect_with_notice(request, PageLinks(request)("state", key), "It is kept.")
 
 
-class Looking(BaseModel):
+class StateDisplay(BaseModel):
     revision: int | None = None
     compare: int | None = None
     before: int | None = None
 
 
 @router.get("/u/{user:id}/state/{key:id}")
-def show(request: Request, key: str, asked: Annotated[Looking, Query()]) -> Response:
-    return _shown(request, memory_of(request).state, key, asked)
+def show(request: Request, key: str, asked: Annotated[StateDisplay, Query()]) -> Response:
+    return _state_page(request, memory_of(request).state, key, asked)
 
 
 @router.post("/u/{user:id}/state/{key:id}")
@@ -57,25 +57,29 @@ def save(request: Request, key: str, value: Annotated[str, Form()] = "", expecte
     try:
         number = state.save(key, _value(value), expected=expected)
     except Conflict as conflict:
-        return _shown(request, state, key, Looking(), status=409, problem=str(conflict), typed=value)
+        return _state_page(request, state, key, StateDisplay(), status=409, problem=str(conflict), typed=value)
     except InvalidInput as wrong:
-        return _shown(request, state, key, Looking(), status=422, problem=str(wrong), typed=value)
-    return done(request, Here(request)("state", key), f"Saved as revision {number}.")
+        return _state_page(request, state, key, StateDisplay(), status=422, problem=str(wrong), typed=value)
+    return redirect_with_notice(request, PageLinks(request)("state", key), f"Saved as revision {number}.")
 
 
 @router.post("/u/{user:id}/state/{key:id}/restore")
 def restore(request: Request, key: str, revision: Annotated[int, Form()]) -> Response:
     number = memory_of(request, "write").state.restore(key, revision)
-    return done(request, Here(request)("state", key), f"Revision {revision} is the value again, as revision {number}.")
+    return redirect_with_notice(
+        request, PageLinks(request)("state", key), f"Revision {revision} is the value again, as revision {number}."
+    )
 
 
 @router.post("/u/{user:id}/state/{key:id}/delete")
 def delete(request: Request, key: str, expected: Annotated[int | None, Form()] = None) -> Response:
     memory_of(request, "write").state.delete(key, expected=expected)
-    return done(request, Here(request)("state", key), "The value is gone; its revisions stay, and each can be restored.")
+    return redirect_with_notice(
+        request, PageLinks(request)("state", key), "The value is gone; its revisions stay, and each can be restored."
+    )
 
 
-def _shown(request: Request, state: State, key: str, asked: Looking, status: int = 200, **more: Any) -> Response:
+def _state_page(request: Request, state: State, key: str, asked: StateDisplay, status: int = 200, **more: Any) -> Response:
     revisions = state.history(key, limit=REVISIONS, before=asked.before)
     if not revisions:
         raise NotFound(f"nothing was ever kept under {key!r:.80}; the list names the keys there are")
@@ -85,10 +89,20 @@ def _shown(request: Request, state: State, key: str, asked: Looking, status: int
     changes = None if against is None else line_diff(_text(against), _text(chosen))
     shared: dict[str, Any] = {"problem": None, "typed": None, **more}
     return page(
-        request, "state_one.html", status, key=key, current=current, revisions=revisions, chosen=chosen, against=against,
-        changes=changes, text=_text(chosen), current_text=pretty(current.value) if current.found else "",
-        more=revisions[-1].number if revisions[-1].number > 1 else None, **shared,
-    )  # fmt: skip
+        request,
+        "state_one.html",
+        status,
+        key=key,
+        current=current,
+        revisions=revisions,
+        chosen=chosen,
+        against=against,
+        changes=changes,
+        text=_text(chosen),
+        current_text=pretty(current.value) if current.found else "",
+        more=revisions[-1].number if revisions[-1].number > 1 else None,
+        **shared,
+    )
 
 
 def _numbered(state: State, key: str, held: Any, number: int) -> Revision:

@@ -7,15 +7,16 @@ from typing import Annotated
 
 from fastapi import APIRouter, Form, Request, Response
 
-from perdure.domain.errors import InvalidInput
-from perdure.domain.knowledge import TODO_KINDS, TodoKind
-from perdure.domain.text import brief
-from perdure.domain.things import Todo
-from perdure.interfaces.web.rendering import Here, done, memory_of, own, page, undoable
-from perdure.interfaces.web.telling import local_now, read_moment
+from perdure.domain.knowledge.entities import Todo
+from perdure.domain.knowledge.proposals import TODO_KINDS, TodoKind
+from perdure.interfaces.web.page import PageLinks, acted, memory_of, own_page, page, redirect_with_notice, undoable
+from perdure.interfaces.web.words import local_now, read_moment
 
 router = APIRouter()
 ROWS_MAX = 500
+
+
+ACTIONS = {"complete": "Done.", "skip": "It will not be done.", "reopen": "It is open again."}
 
 
 @router.get("/u/{user:id}/todos")
@@ -30,7 +31,7 @@ def list_todos(request: Request, show: str = "open", kind: str = "") -> Response
         "todos.html",
         groups=_groups(found, now, show),
         total=len(found),
-        tasks=memory.tasks.list(closed=show != "open", limit=50),
+        tasks=memory.todos.tasks.list(closed=show != "open", limit=50),
         instructions=memory.instructions.list(limit=50),
         show=show,
         kind=kind,
@@ -50,23 +51,17 @@ def add(
     memory = memory_of(request, "write")
     when = read_moment(due_at, request, "due")
     todo = memory.todos.add(content.strip(), kind, due_at=when, recurrence=recurrence.strip() or None)  # type: ignore[arg-type]  # checked by the service
-    return done(request, Here(request)("todos"), "It is on the list.", undo=undoable(memory, "todo", todo.id))
+    return redirect_with_notice(
+        request, PageLinks(request)("todos"), "It is on the list.", undo=undoable(memory, "todo", todo.id)
+    )
 
 
 @router.post("/u/{user:id}/todos/{todo:id}/{action}")
 def act(request: Request, todo: str, action: str, back: Annotated[str, Form()] = "") -> Response:
     memory = memory_of(request, "write")
-    does = {
-        "complete": (memory.todos.complete, "Done."),
-        "skip": (memory.todos.skip, "It will not be done."),
-        "reopen": (memory.todos.reopen, "It is open again."),
-    }
-    if action not in does:
-        raise InvalidInput(f"{brief(action)} is nothing that can be done with a todo; use one of {', '.join(does)}")
-    call, told = does[action]
-    held = call(todo)
-    to = own(request, back) if back else Here(request)("todos")
-    return done(request, to, told, undo=undoable(memory, "todo", held.id))
+    held, told = acted(request, memory.todos, todo, action, ACTIONS)
+    to = own_page(request, back) if back else PageLinks(request)("todos")
+    return redirect_with_notice(request, to, told, undo=undoable(memory, "todo", held.id))
 
 
 def _kind(text: str) -> TodoKind | None:

@@ -1,0 +1,1 @@
+"""Files and folders that people may read: documents, lessons, agents, transcripts."""

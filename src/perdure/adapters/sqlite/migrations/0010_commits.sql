@@ -1,0 +1,1 @@
+-- Nothing: a commit here gives its answer to the process itself. PostgreSQL notes commits, and both have the same versions.

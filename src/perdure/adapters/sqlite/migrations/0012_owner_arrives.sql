@@ -1,0 +1,1 @@
+-- Nothing to do here: a file is read by the process that asks, and no setting has to arrive anywhere.

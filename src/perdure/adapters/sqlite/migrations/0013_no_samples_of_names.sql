@@ -1,0 +1,1 @@
+-- Nothing: SQLite keeps no samples of values. PostgreSQL does, and both have the same versions.

@@ -1,0 +1,83 @@
+"""Which store a URL means, opened. Adapters are imported when one is needed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from perdure.domain.errors import InvalidInput
+from perdure.domain.text.rules import utf8_size
+from perdure.ports.store import Store
+from perdure.settings import Settings, default_store_path
+
+
+@dataclass(frozen=True, slots=True)
+class StoreUrl:
+    """A store URL taken apart."""
+
+    kind: str
+    path: str = ""
+
+
+def target(url: str) -> StoreUrl:
+    """Which store a URL means; `InvalidInput` if none."""
+    if not url:
+        return StoreUrl("sqlite", str(default_store_path()))
+    if url == "memory:":
+        return StoreUrl("memory")
+    try:
+        utf8_size(url, "the store URL")
+        parts = urlsplit(url)
+    except ValueError:
+        raise InvalidInput("the store URL cannot be read; use sqlite:///FILE, postgresql://… or memory:") from None
+    if parts.scheme in ("postgresql", "postgres"):
+        return StoreUrl("postgres")
+    if parts.scheme == "sqlite" and not parts.netloc and len(parts.path) > 1 and parts.path.startswith("/"):
+        if parts.path.endswith("/:memory:"):
+            raise InvalidInput("a store in memory is opened with the URL memory:")
+        if parse_qsl(parts.query, keep_blank_values=True) or parts.fragment:
+            raise InvalidInput("a `sqlite:` URL takes no `?` or `#`; write them as %3F and %23 if they are part of the name")
+        # As elsewhere: three slashes for a relative path, four for an absolute one.
+        path = unquote(parts.path[1:])
+        utf8_size(path, "the path in the store URL")
+        return StoreUrl("sqlite", path)
+    # The URL is not quoted: it may carry a password.
+    raise InvalidInput(
+        f"the store URL with scheme {parts.scheme!r:.20} cannot be opened; "
+        "use sqlite:///FILE (relative), sqlite:////FILE (absolute), postgresql://… or memory:"
+    )
+
+
+def open_store(settings: Settings) -> Store:
+    """The store that the settings name, opened."""
+    asked = target(settings.url)
+    if settings.encryption_key and asked.kind != "sqlite":
+        raise InvalidInput("`encryption_key` encrypts SQLite files only; leave it out, or encrypt the server's disk")
+    if asked.kind == "memory":
+        from perdure.adapters.memory.store import MemoryStore
+
+        return MemoryStore()
+    if asked.kind == "sqlite":
+        from perdure.adapters.sqlite.store import SqliteStore
+
+        return SqliteStore(
+            asked.path, synchronous=settings.durability.upper(), busy_s=settings.deadline_s, key=settings.encryption_key
+        )
+    try:
+        from perdure.adapters.postgres.store import PostgresStore
+    except ImportError as error:
+        raise InvalidInput(f"PostgreSQL needs `{error.name}`; install it with: pip install 'perdure[postgres]'") from error
+    return PostgresStore(
+        settings.url,
+        schema=settings.postgres_schema,
+        pool_max=settings.postgres_pool_max,
+        deadline_s=settings.deadline_s,
+    )
+
+
+def scratch_store(folder: Path, key: str = "") -> Store:
+    """A store that is thrown away with its folder: what is imported is looked at there first. Encrypted as the real one is."""
+    from perdure.adapters.sqlite.store import SqliteStore
+
+    return SqliteStore(folder / "scratch.db", synchronous="NORMAL", key=key)

@@ -1,0 +1,1 @@
+"""Recall, context and prompt: what an agent is given."""

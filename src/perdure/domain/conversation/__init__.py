@@ -1,0 +1,1 @@
+"""Messages, sessions, digests, and the state of an agent."""

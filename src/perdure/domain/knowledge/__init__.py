@@ -1,0 +1,1 @@
+"""Memories, entities, todos, instructions, and the journal of their changes."""

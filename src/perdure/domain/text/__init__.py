@@ -1,0 +1,1 @@
+"""What text may enter the store, and which secrets may not."""

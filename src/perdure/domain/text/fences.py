@@ -1,0 +1,76 @@
+"""Remembered text in a prompt: behind a fence that it cannot close itself, and without what nobody sees."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from perdure.domain.text.joiners import JOINERS, without_stray_joiners
+from perdure.domain.text.patterns import pattern
+
+FENCE = "memory"
+# Marks that turn what follows, and characters that show nothing but reach a model: soft hyphens, zero widths, tags. The two
+# joiners are apart: several scripts and emoji need them.
+_UNSHOWN = pattern(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f"
+    "\u2800\u3164\ud800-\udfff\ue000-\uf8ff\ufeff\uffa0\ufff0-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff\U000f0000-\U0010ffff]"
+    "|(?<=[\ufe00-\ufe0f])[\ufe00-\ufe0f]+"
+)
+# What some models read as the plain sign, and what they read as the plain letters of our fence's name.
+_OPENING = pattern("[<\u02c2\u1438\u2039\u227a\u2329\u276c\u276e\u27e8\u2991\u2a85\u3008\ufe64\uff1c]")
+_LIKE_LETTERS = str.maketrans(
+    "\u043c\u043f\u1d0d\u028d\u0435\u1d07\u0454\u03b5\u212e\u03bf\u043e\u0585\u1d0f0\u0433\u0280\u1d26\u0443\u03b3\u04af\u028f\u10e7",
+    "mmmmeeeeeooooorrryyyyy",
+)
+_BLANK = pattern(r"\s*")
+_FENCE_REACH = 60
+"""A name with more between its letters is none for anybody."""
+# Words that the tokenisers of chat models take for the bounds of a turn, wherever they stand.
+_TURNS = pattern(
+    r"<(?=[|\uff5c][^\n<>]{1,60}[|\uff5c]>|</?SYS>>"
+    r"|/?(?:s|bos|eos|start_of_turn|end_of_turn|end_of_utterance|tool_call|tool_response)>)"
+    r"|\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT)\])",
+    re.IGNORECASE,
+)
+_BREAKS = pattern("\r\n|[\n\r\u2028\u2029]")
+
+
+def frame(kind: str, title: str, source: str, text: str) -> str:
+    """The text behind a fence that it cannot close itself: it is data, not an instruction."""
+    head = f'<{FENCE} kind="{attribute(kind)}" title="{attribute(title)}" source="{attribute(source)}">'
+    return f"{head}\n{fenced(text)}\n</{FENCE}>"
+
+
+def fenced(text: str) -> str:
+    """`text` with whatever could pass for our fence or for the bounds of a turn made harmless, and without what nobody sees."""
+    seen = _TURNS.sub(lambda match: f"{match[0]} ", visible(text))
+    return _OPENING.sub(lambda match: "&lt;" if _names_fence(seen, match.end()) else match[0], seen)
+
+
+def _names_fence(text: str, place: int) -> bool:
+    """Whether what follows reads as the name of our fence: in any case, spacing, font or look-alike letters."""
+    blank = _BLANK.match(text, place)
+    start = place if blank is None else blank.end()
+    after = text[start : start + _FENCE_REACH]
+    if after[:1].isascii() and after[:1] not in ("m", "M", "/", "\\"):
+        return False
+    plain = unicodedata.normalize("NFKD", after).casefold().translate(_LIKE_LETTERS)
+    letters = "".join(char for char in plain if not char.isspace() and unicodedata.category(char)[0] not in "CM")
+    return letters.lstrip("/\u2044\u2215\u29f8\\").startswith(FENCE)
+
+
+def one_item(text: str) -> str:
+    """`text` with every line but its first set in, so that none of them can pass for another item's beginning."""
+    return _BREAKS.sub("\n  ", text)
+
+
+def visible(text: str) -> str:
+    """`text` without characters that are not shown, and without marks that turn the order of what follows."""
+    shown = _UNSHOWN.sub("", text)
+    return without_stray_joiners(shown) if any(one in shown for one in JOINERS) else shown
+
+
+def attribute(text: str) -> str:
+    """`text` as the value of an attribute of a fence: on one line, without quotes."""
+    shown = " ".join(visible(text).split())
+    return shown.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;").replace(">", "&gt;")

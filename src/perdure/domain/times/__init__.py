@@ -1,0 +1,1 @@
+"""Instants and half-open spans."""

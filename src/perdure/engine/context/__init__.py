@@ -1,0 +1,1 @@
+"""Blocks, cards and prompts, packed into a budget of tokens."""

@@ -1,0 +1,1 @@
+"""Where a message goes, where turns start, which jobs follow, what a transcript says."""

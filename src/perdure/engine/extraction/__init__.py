@@ -1,0 +1,1 @@
+"""Rules that find memories, todos and instructions in a message. They propose; the committer decides."""

@@ -1,0 +1,367 @@
+"""The extractor that needs no model: what the user's own words say, by rules, rather too little than wrong.
+
+The rules are English. A message is cut to what its writer states (`own_words`), into clauses with a certain subject
+(`clauses`), and each is held against tables: `predicates`, `facts`, `intents`, whose words and patterns are in `en.toml`. What
+is said of times is resolved by `mentions` against the time of the message. Of sentences that no rule reads, in four languages,
+those that tell something lasting are proposed in the user's own words (`verbatim`). Deciding what becomes of a proposal is left
+to others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
+
+from perdure.domain.conversation.messages import Message
+from perdure.domain.knowledge.memories import trust_of_message
+from perdure.domain.knowledge.proposals import EntityName, Evidence, Extraction, ExtractionRequest, Proposal, TodoProposal
+from perdure.engine.extraction.clauses import (
+    MentionedPerson,
+    People,
+    corrected,
+    is_corrective,
+    people_in,
+    recent_of,
+    takes_back_all,
+)
+from perdure.engine.extraction.facts import (
+    StatedFact,
+    bare_pets,
+    deadline_of,
+    deadlines,
+    find_possessions,
+    find_projects,
+    find_relations,
+    person_name,
+)
+from perdure.engine.extraction.intents import Intent, as_completion, as_promise, completes, find_completions, find_intents
+from perdure.engine.extraction.orders import standing_instructions
+from perdure.engine.extraction.patterns import pattern, words
+from perdure.engine.extraction.predicates import bounded_importance
+from perdure.engine.extraction.statements import denies, denies_after, statements_of
+from perdure.engine.extraction.verbatim import lasting_words
+from perdure.engine.text.own_words import OWN_CHARS_MAX, is_unsure, opens_fiction, own_words, states_nothing, takes_back
+from perdure.engine.text.sentences import SENTENCE_CHARS_MAX, sentence_spans
+from perdure.engine.times.mentions import TimeMention, find_times
+
+HISTORY_MAX = 12
+"""Statements that a correction may reach back to."""
+
+
+class RuleExtractor:
+    """An `Extractor` that needs no model: the same request gives the same answer."""
+
+    name = "rules/1"
+
+    def __init__(self, *, own_words: bool = True) -> None:
+        """`own_words`: also propose sentences as they were said where no rule reads them."""
+        self._own_words = own_words
+
+    def extract(self, request: ExtractionRequest) -> Extraction:
+        """Proposals from what the user says in `messages`. Never raises because of a text."""
+        run = _Run(request, own_words=self._own_words)
+        for message in request.before:
+            run.read(message, keep=False)
+        for message in request.messages:
+            run.read(message, keep=True)
+        return Extraction(tuple(run.proposals), tuple(run.todos), run.skipped, orders=tuple(run.orders))
+
+
+class _Run:
+    """One pass over a conversation."""
+
+    def __init__(self, request: ExtractionRequest, *, own_words: bool) -> None:
+        self.own_words = own_words
+        self.zone = request.zone
+        self.proposals: list[Proposal] = []
+        self.todos: list[TodoProposal] = []
+        self.orders: list[Evidence] = []
+        self.skipped = 0
+        self.people = People()
+        self.orgs = {entity.label.casefold() for entity in request.known if entity.type == "org"}
+        self.said: list[StatedFact] = []
+        self.last: list[StatedFact] = []
+        self.open: list[Intent] = []
+        self.mark = (0, 0, 0)
+        self.playing = False
+        self.about_work = False
+        self.doubted: list[tuple[StatedFact, int]] = []
+        for entity in request.known:
+            if entity.type == "person":
+                self.people.add(MentionedPerson(entity.label))
+
+    def read(self, message: Message, *, keep: bool) -> None:
+        """Take in one message; `keep` what it says, or only remember it for what follows."""
+        if message.role != "user":
+            self._overhear(message.content[:OWN_CHARS_MAX])
+            return
+        text = own_words(message.content)
+        self.playing = self.playing and not pattern("serious").search(text)
+        times = [one for one in find_times(text, message.at, self.zone) if not one.vague]
+        self.about_work = bool(pattern("work").search(text))
+        for start, end in _whole_sentences(text, sentence_spans(text)):
+            sentence = text[start:end]
+            if self.playing:
+                self.skipped += keep and bool(pattern("fact_like").search(sentence))
+                continue
+            here = [replace(one, start=one.start - start, end=one.end - start) for one in times if start <= one.start < end]
+            before = self._count()
+            self._sentence(sentence, here, message, start if keep else None)
+            if keep and self.own_words and before == self._count():
+                self._keep_words(sentence, here, message, start)
+            self.mark = before if self._count() != before else self.mark
+            self.playing = opens_fiction(sentence)
+        self._retract(message, keep=keep)
+
+    def _count(self) -> tuple[int, int, int]:
+        """How much was found so far."""
+        return len(self.proposals), len(self.todos), len(self.orders)
+
+    def _keep_words(self, sentence: str, times: list[TimeMention], message: Message, offset: int) -> None:
+        """Propose a sentence that no rule reads as it stands, if it is the user's and tells something that lasts."""
+        if trust_of_message(message.role, message.metadata) != "user":
+            return
+        kept = lasting_words(sentence)
+        if kept is None or _is_order(message.content, offset, offset + len(sentence)):
+            return
+        content, place = sentence[kept.start : kept.end], _evidence(message, offset, kept.start, kept.end)
+        if kept.kind == "rule" and kept.sure:
+            self.orders.append(place)
+        elif kept.kind == "todo" and kept.sure:
+            self.todos.append(_promised(content, times, message, place))
+        else:
+            self.proposals.append(
+                Proposal(
+                    type="PROFILE",
+                    fact_type=kept.fact_type,
+                    content=content,
+                    evidence=(place,),
+                    confidence=0.7,
+                    importance=kept.importance,
+                    own_words=True,
+                )
+            )
+
+    def _overhear(self, text: str) -> None:
+        """What others say is no evidence, but whom they name may be whom the next pronoun means."""
+        for match in pattern("any_name").finditer(text):
+            name = person_name(match["name"])
+            held = self.people.labelled(name) if name else ()
+            if held:
+                self.people.notice(held[-1])
+
+    def _retract(self, message: Message, *, keep: bool) -> None:
+        """Take back what a sentence called wrong, if none after it said what is right."""
+        for fact, offset in self.doubted:
+            if keep:
+                self._propose(replace(fact, ended=True, corrects=True), [], message, offset)
+        self.doubted = []
+
+    def _sentence(self, sentence: str, times: list[TimeMention], message: Message, offset: int | None) -> None:
+        if takes_back(sentence):
+            del self.proposals[self.mark[0] :]
+            del self.todos[self.mark[1] :]
+            del self.orders[self.mark[2] :]
+            return
+        stated = list(self._stated(sentence, times, keep=offset is not None))
+        if takes_back_all(sentence) and not stated:
+            self.doubted = [(replace(one, start=0, end=len(sentence)), offset or 0) for one in self.last]
+        elif stated and self.doubted:
+            wrong = {one.attribute for one, _ in self.doubted}
+            stated = [replace(one, corrects=one.corrects or one.attribute in wrong) for one in stated]
+            self.doubted = []
+        for one in stated:
+            who = one.subject
+            if who is not None and who.type == "person" and not self.people.labelled(who.label):
+                self.people.add(MentionedPerson(who.label, who.label.lower(), named=who.label[:1].isupper()))
+        named = people_in(sentence, self.people)
+        if named:
+            self.people.recent, self.people.strangers = recent_of([person for _, person in named])
+        if stated:
+            self.last = stated
+            self.said = [*self.said, *stated][-HISTORY_MAX:]
+            self.orgs.update(one.value.casefold() for one in stated if one.attribute == "works_at")
+        intents = list(self._intents(sentence, times, message.at))
+        self.open = [*self.open, *(one for one in intents if not one.done)][-HISTORY_MAX:]
+        if offset is None:
+            return
+        for one in stated:
+            self._propose(one, times, message, offset, sentence)
+        for intent in intents:
+            evidence = (_evidence(message, offset, intent.start, intent.end),)
+            self.todos.append(
+                TodoProposal(
+                    kind=intent.kind,
+                    content=intent.content,
+                    due_at=intent.due_at,
+                    time_words=intent.time_words,
+                    recurrence=intent.recurrence,
+                    done=intent.done,
+                    evidence=evidence,
+                    confidence=intent.confidence,
+                )
+            )
+
+    def _stated(self, sentence: str, times: list[TimeMention], *, keep: bool) -> Iterator[StatedFact]:
+        right = corrected(sentence, self.last) or corrected(sentence, self.said)
+        if right is not None:
+            yield right
+            return
+        if states_nothing(sentence) or is_unsure(sentence):
+            self.skipped += keep and bool(pattern("fact_like").search(sentence))
+            return
+        yield from self._facts(sentence, times)
+
+    def _facts(self, sentence: str, times: list[TimeMention]) -> Iterator[StatedFact]:
+        seen: set[tuple[str | None, str, EntityName | None]] = set()
+        for one in self._all(sentence, times):
+            key = (one.attribute, one.value.casefold(), one.subject)
+            if key not in seen:
+                seen.add(key)
+                yield replace(one, corrects=one.corrects and (self._said_before(one) or denies(sentence)))
+
+    def _said_before(self, fact: StatedFact) -> bool:
+        """Whether the user told the same of the same subject: else a `no` answers somebody's question."""
+        return any((one.attribute, one.subject) == (fact.attribute, fact.subject) for one in self.said)
+
+    def _all(self, sentence: str, times: list[TimeMention]) -> Iterator[StatedFact]:
+        for relation in find_relations(sentence):
+            if not relation.pet:
+                self.people.add(MentionedPerson(relation.name, relation.relation))
+            yield relation.stated
+        for pet, start, end in bare_pets(sentence):
+            yield StatedFact("has_pet", pet, f"Has {pet}", start, end)
+        for one in find_possessions(sentence):
+            yield replace(one, corrects=one.corrects or is_corrective(sentence[: one.start]) or denies_after(sentence, one.end))
+        yield from find_projects(sentence)
+        for name, start, where in deadlines(sentence):
+            when = next((one for one in times if one.start <= where + 4 and one.end > where), None)
+            if when:
+                yield deadline_of(name, re.sub(r"(?i)^(?:due )?(?:on |by )?", "", when.words), start, when.end)
+        left = pattern("left_org").search(sentence)
+        if left and (left["org"].casefold() in self.orgs or self.about_work):
+            org = EntityName("org", left["org"])
+            yield StatedFact(
+                attribute="works_at",
+                value=org.label,
+                content=f"Works at {org.label}",
+                start=left.start(),
+                end=left.end(),
+                entities=(org,),
+                ended=True,
+                changed=True,
+                importance=2,
+            )
+        clauses, unclear = statements_of(sentence, times, self.people)
+        self.skipped += unclear
+        yield from clauses
+
+    def _intents(self, sentence: str, times: list[TimeMention], now: datetime) -> Iterator[Intent]:
+        why = states_nothing(sentence)
+        if why in ("secret", "hidden", "fiction", "joke"):
+            return
+        if why == "hypothetical" and not pattern("still_intends").search(sentence):
+            return
+        found = list(find_intents(sentence, times, now, asks=why in ("question", "instruction")))
+        yield from found
+        if why is None and not found:
+            yield from self._completions(sentence)
+
+    def _completions(self, sentence: str) -> Iterator[Intent]:
+        for done in find_completions(sentence):
+            held = next((one for one in reversed(self.open) if completes(done, one)), None)
+            if held is not None:
+                self.open.remove(held)
+                yield replace(held, start=done.start, end=done.end, due_at=None, time_words=None, done=True, confidence=0.85)
+                return
+            alone = as_completion(done)
+            if alone is not None:
+                yield alone
+                return
+
+    def _propose(self, fact: StatedFact, times: list[TimeMention], message: Message, offset: int, sentence: str = "") -> None:
+        when = _time_of(fact, times, sentence)
+        valid_from: datetime | None = None
+        if when is not None and (when.kind == "since" or (fact.changed and when.kind in ("point", "span"))):
+            valid_from = when.first
+        self.proposals.append(
+            Proposal(
+                type=fact.type,
+                fact_type=fact.fact_type,
+                content=fact.content,
+                entities=fact.entities,
+                subject=fact.subject,
+                attribute=fact.attribute,
+                value=fact.value,
+                evidence=(_evidence(message, offset, fact.start, fact.end),),
+                confidence=fact.confidence,
+                importance=bounded_importance(
+                    fact.importance, fact.attribute, fact.fact_type, fact.content, of_user=fact.subject is None
+                ),
+                valid_from=valid_from,
+                time_words=when.words if when else None,
+                ended=fact.ended,
+                corrects=fact.corrects,
+            )
+        )
+
+
+def _whole_sentences(text: str, spans: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Sentences, with those made one that only a name with dots had parted: `J.P. Morgan`, `Mt. Vernon`."""
+    held: tuple[int, int] | None = None
+    for start, end in spans:
+        if (
+            held
+            and start - held[1] == 1
+            and end - held[0] < SENTENCE_CHARS_MAX
+            and pattern("dotted").search(text, held[0], held[1])
+        ):
+            word = re.match(r"\w+", text[start : start + 40])
+            if word and word[0][0].isupper() and word[0] not in words("NO_NAMES"):
+                held = (held[0], end)
+                continue
+        if held:
+            yield held
+        held = (start, end)
+    if held:
+        yield held
+
+
+def _time_of(fact: StatedFact, times: list[TimeMention], sentence: str) -> TimeMention | None:
+    """The time that belongs to a statement: the first behind its words, within reach, else the one just before them."""
+    if fact.attribute in ("birthday", "birth_year", "age") or (fact.fact_type == "relationship" and not fact.changed):
+        return None
+    inside = [
+        one
+        for one in times
+        if fact.start <= one.start <= fact.end + 24 and not pattern("parted").search(sentence[fact.end : one.start])
+    ]
+    if inside:
+        return inside[0]
+    ahead = [one for one in times if one.end <= fact.start and fact.start - one.end <= 3]
+    return ahead[-1] if ahead else None
+
+
+def _is_order(text: str, start: int, end: int) -> bool:
+    """Whether the sentence there was taken in with its message, as a standing instruction or the end of one."""
+    return any(one.start < end and start < one.end for one in standing_instructions(text))
+
+
+def _promised(content: str, times: list[TimeMention], message: Message, place: Evidence) -> TodoProposal:
+    intent = as_promise(content, times, message.at)
+    return TodoProposal(
+        kind=intent.kind,
+        content=intent.content,
+        due_at=intent.due_at,
+        time_words=intent.time_words,
+        recurrence=intent.recurrence,
+        evidence=(place,),
+        confidence=0.7,
+        own_words=True,
+    )
+
+
+def _evidence(message: Message, offset: int, start: int, end: int) -> Evidence:
+    return Evidence(message.id, offset + start, offset + end, message.at)

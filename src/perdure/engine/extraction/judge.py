@@ -1,0 +1,151 @@
+"""A judge of what lasts: whether a sentence tells something that is worth knowing in three months, and of which kind.
+
+A softmax regression over hashed n-grams of words (one to three) and of letters (two to five), the same for every language. It
+was taught by the labelled sentences of several writers in English, German, French and Spanish; `tools/build_judge.py` fits it
+and writes `judge.bin`:
+
+    8 bytes    magic
+    4 × 4      version of the format, bits of a place, kinds, known words (little-endian)
+    32         sha256 of all that follows
+    4 × kinds  scale of each kind (float32)
+    4 × words  hashes of the words that the writers used, in ascending order
+    rest       a row of int8 for each place, one weight a kind
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import struct
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Literal, get_args
+from zlib import crc32
+
+from perdure.domain.errors import Corrupt
+from perdure.domain.text.patterns import pattern
+from perdure.engine.words import raw
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+JudgedKind = Literal["nothing", "fact", "preference", "relationship", "health", "habit", "rule", "todo", "change"]
+KINDS: tuple[JudgedKind, ...] = get_args(JudgedKind)
+FILE = "judge.bin"
+MAGIC = b"PERDJUDG"
+FORMAT = 1
+HEADER = struct.Struct("<8s4I32s")
+BITS = 18
+MASK = (1 << BITS) - 1
+LETTERS_MIN, LETTERS_MAX = 2, 5
+"""The shortest and longest run of letters of a word that counts."""
+WORD_CHARS_MAX = 24
+SENTENCE_CHARS_MAX = 500
+"""A longer sentence is no statement: it is not judged."""
+
+_WORD = pattern(r"[^\W\d_]+(?:['’][^\W\d_]+)*|\d+|[^\w\s]")
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """How likely a sentence tells something that lasts, and what that would be."""
+
+    score: float
+    kind: JudgedKind
+    """The likeliest but `nothing`."""
+    certainty: float
+    """How likely it is of that kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeTable:
+    """What `judge.bin` holds."""
+
+    scales: tuple[float, ...]
+    words: frozenset[int]
+    weights: NDArray[np.int8]
+
+
+def judge(sentence: str) -> Judgement:
+    """The same sentence is always judged the same."""
+    held = table()
+    places = features(sentence)
+    sums = held.weights[places].sum(axis=0, dtype="int32").tolist()
+    size = math.sqrt(len(places))
+    kinds = probabilities([scale * one / size for scale, one in zip(held.scales, sums, strict=True)])
+    best = max(range(1, len(KINDS)), key=kinds.__getitem__)
+    return Judgement(1.0 - kinds[0], KINDS[best], kinds[best])
+
+
+def known_share(sentence: str) -> float:
+    """The share of the words of a sentence that the writers used, too: low in gibberish and in languages they do not write."""
+    found = [hashed(word) for word in words_of(sentence) if word[0].isalpha() and len(word) > 1]
+    return sum(one in table().words for one in found) / len(found) if found else 0.0
+
+
+def probabilities(logits: Sequence[float]) -> list[float]:
+    """Softmax."""
+    powers = [math.exp(one - max(logits)) for one in logits]
+    whole = sum(powers)
+    return [one / whole for one in powers]
+
+
+def features(sentence: str) -> list[int]:
+    """The places of a sentence in the table, each once, in ascending order."""
+    words = words_of(sentence)
+    places = {place for word in words for place in _letters(word)}
+    marked = ["^", *words, "$"]
+    for size in (1, 2, 3):
+        for start in range(len(marked) - size + 1):
+            places.add(crc32(" ".join(marked[start : start + size]).encode(), size) & MASK)
+    return sorted(places)
+
+
+def words_of(sentence: str) -> list[str]:
+    """Words, numbers and signs of a sentence, in lower case. Numbers count by their length alone."""
+    plain = unicodedata.normalize("NFKC", sentence).lower().replace("’", "'")
+    return ["0" * min(len(word), 5) if word[0].isdigit() else word for word in _WORD.findall(plain)]
+
+
+def hashed(word: str) -> int:
+    """A word as the table of known words has it."""
+    return crc32(word.encode())
+
+
+@lru_cache(maxsize=20_000)
+def _letters(word: str) -> tuple[int, ...]:
+    if len(word) < 2 or word[0] == "0":
+        return ()
+    marked = f"<{word[:WORD_CHARS_MAX]}>"
+    runs = [(start, size) for size in range(LETTERS_MIN, LETTERS_MAX + 1) for start in range(len(marked) - size + 1)]
+    return tuple({crc32(marked[start : start + size].encode(), 7) & MASK for start, size in runs})
+
+
+@cache
+def table() -> JudgeTable:
+    """The table as it is shipped, read once."""
+    return unpacked(raw(__package__, FILE))
+
+
+def packed(scales: Iterable[float], words: Iterable[int], weights: NDArray[np.int8]) -> bytes:
+    """A table as a file."""
+    known = sorted(set(words))
+    body = struct.pack(f"<{len(KINDS)}f", *scales) + struct.pack(f"<{len(known)}I", *known) + weights.tobytes()
+    return HEADER.pack(MAGIC, FORMAT, BITS, len(KINDS), len(known), hashlib.sha256(body).digest()) + body
+
+
+def unpacked(data: bytes) -> JudgeTable:
+    """The table of a file."""
+    import numpy as np  # loaded with the first sentence that is judged
+
+    magic, version, bits, kinds, count, digest = HEADER.unpack_from(data)
+    body = memoryview(data)[HEADER.size :]
+    if (magic, version, bits, kinds) != (MAGIC, FORMAT, BITS, len(KINDS)) or hashlib.sha256(body).digest() != digest:
+        raise Corrupt(f"{FILE} is damaged or of another version; install perdure again")
+    scales = struct.unpack_from(f"<{kinds}f", body)
+    words = struct.unpack_from(f"<{count}I", body, 4 * kinds)
+    weights = np.frombuffer(body, np.int8, offset=4 * (kinds + count)).reshape(1 << bits, kinds)
+    return JudgeTable(scales, frozenset(words), weights)

@@ -1,0 +1,99 @@
+"""Sentences that are kept as the user said them, because they tell something that lasts and no rule reads them.
+
+The judge scores them. Whatever its score, nothing is kept that is quoted, asked, made up or in code, that holds a secret, or
+whose words are mostly unknown to it: what is left out can be said again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from perdure.domain.knowledge.proposals import FactType
+from perdure.domain.text.patterns import pattern
+from perdure.engine.extraction.judge import JudgedKind, judge, known_share, words_of
+from perdure.engine.text.cues import either
+from perdure.engine.text.hygiene import refusal
+from perdure.engine.text.own_words import HOLE, states_nothing, takes_back
+
+KEPT_MIN = ((13, 0.5), (9, 0.55), (7, 0.7), (0, 0.85))
+"""The score from which a sentence of at least so many words is kept: the fewer there are, the less the judge has to go by.
+Chosen, like the next, by cross-validation over the writers who taught it."""
+SURE_MIN = 0.7
+"""How likely its kind must be to count: below, it is a memory of little importance, found by recall alone."""
+KNOWN_MIN = 0.55
+"""The share of its words that the judge must know."""
+WORDS_MIN = 3
+WORDS_MAX = 60
+
+_FACTS: Mapping[JudgedKind, tuple[FactType, int]] = {
+    "fact": ("fact", 1),
+    "change": ("fact", 1),
+    "preference": ("preference", 1),
+    "habit": ("habit", 1),
+    "relationship": ("relationship", 2),
+    "health": ("fact", 2),
+    "rule": ("fact", 1),
+    "todo": ("fact", 1),
+}
+_OTHERS = pattern(lambda: rf"\W*(?:{either('somebody named before')})\b", re.IGNORECASE)
+"""Alone, such a sentence does not tell whom it is about."""
+_NEVER = ("secret", "hidden", "hypothetical", "fiction", "instruction")
+_CODE = pattern(
+    r"https?://|www\.|[{}|\\^~]|\S=|=\S|;$|\w\(|\(\)|::|->|</|/>|\b[A-Za-z]{1,4}-?\d{3,}\b|[A-Za-z]\d{5,}|\b\w+_\w+|\b0x"
+)
+_BEFORE = pattern(lambda: rf"(?:(?:{either('filler around a statement')})\b[\s,.:;!…-]*)+", re.IGNORECASE)
+_BEHIND = pattern(lambda: rf"(?:[\s,.:;!…-]+(?:{either('filler around a statement')}))+[\s.!…]*$", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnWords:
+    """What is kept of a sentence: its place there, and as what."""
+
+    start: int
+    end: int
+    kind: JudgedKind
+    sure: bool
+
+    @property
+    def fact_type(self) -> FactType:
+        return _FACTS[self.kind][0]
+
+    @property
+    def importance(self) -> int:
+        return _FACTS[self.kind][1] if self.sure else 1
+
+
+def lasting_words(sentence: str) -> OwnWords | None:
+    """The sentence without the fillers around it, if it tells something that lasts."""
+    if not _is_plain(sentence) or takes_back(sentence) or _OTHERS.match(sentence):
+        return None
+    found = judge(sentence)
+    if found.score < _kept_from(len(sentence.split())) or known_share(sentence) < KNOWN_MIN:
+        return None
+    why = states_nothing(sentence)
+    if why in _NEVER or (why == "question" and found.kind not in ("rule", "todo")):
+        return None
+    start, end = _without_fillers(sentence)
+    if refusal(sentence[start:end]) is not None:
+        return None
+    return OwnWords(start, end, found.kind, found.certainty >= SURE_MIN)
+
+
+def _kept_from(words: int) -> float:
+    return next(score for size, score in KEPT_MIN if words >= size)
+
+
+def _is_plain(sentence: str) -> bool:
+    """Whether it is a sentence of words, neither code nor a list of numbers."""
+    if HOLE in sentence or _CODE.search(sentence):
+        return False
+    words = [word for word in words_of(sentence) if word[0].isalpha()]
+    return WORDS_MIN <= len(words) <= WORDS_MAX and sum(map(len, words)) * 2 >= len(sentence)
+
+
+def _without_fillers(sentence: str) -> tuple[int, int]:
+    before, behind = _BEFORE.match(sentence), _BEHIND.search(sentence)
+    start, end = before.end() if before else 0, behind.start() if behind else len(sentence)
+    return (start, end) if len(sentence[start:end].split()) >= WORDS_MIN else (0, len(sentence))

@@ -1,0 +1,1 @@
+"""Lesson books: their lines, their order, and whom a lesson reaches."""

@@ -1,0 +1,1 @@
+"""What a chat model is asked, and how its answer is read."""

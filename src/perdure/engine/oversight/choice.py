@@ -1,0 +1,279 @@
+"""Which of what was found bears on a goal, and the words that say why: by rules, or by what a model is shown and answers;
+and what a goal is given of the user themselves: a short profile if it asks about them, and what limits it, as a diet does.
+
+The words for that are in `about.txt`. Pure: rankings and statements in, choices out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from perdure.domain.context.recall import Hit
+from perdure.domain.knowledge.memories import UNTRUSTED, USER, Statement
+from perdure.domain.models import ChatMessage
+from perdure.domain.oversight import Choice
+from perdure.domain.text.patterns import pattern
+from perdure.domain.text.rules import Json
+from perdure.engine.models.prompts import as_data
+from perdure.engine.oversight.relevance import GOAL_CHARS_MAX, SavedItem, goal_words, names_in, needs_min
+from perdure.engine.search.lexicon import folded, lexemes
+from perdure.engine.words import sections
+
+if TYPE_CHECKING:
+    from perdure.engine.oversight.relevance import Floats
+
+
+SHOWN_MAX = 5
+SCORE_MIN, SHARE_MIN = 0.015, 0.15
+"""What is shown has at least this score, and so much of the best one's."""
+SURE_MIN = 0.25
+"""From this score on a value is loaded; below, what is known without it is shown."""
+RECENCY_DAYS = 14.0
+RECENCY_WORTH, USE_WORTH, USES_MAX = 0.2, 0.1, 5
+COVER_MIN, NEARNESS_MIN = 0.3, 0.45
+"""Where a saved key or series answers the goal already, what was found besides must have so many of its words, or mean it."""
+HIT_SHARE_MIN, HIT_MIN = 0.2, 0.2
+"""Of what was found for a goal, what comes so near the best, and has this score."""
+HITS_MAX = 10
+PROFILE_MAX, LIMITS_MAX = 14, 6
+LIMITED_MIN = 0.2
+"""A goal that seems this likely to need something is held against what limits it."""
+_OWN = pattern(r"\b(?:i|i['’]\w+|me|my|we|us|our)\b", re.IGNORECASE)
+_OWNED = pattern(r"\b(?:my|our)\b", re.IGNORECASE)
+_IDENTIFIER = pattern(r"\b[a-z0-9]+(?:[-_./][a-z0-9]+)+\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class RankedItem:
+    """A candidate with its score, and its place among all candidates."""
+
+    candidate: SavedItem
+    score: float
+    place: int
+
+
+def ranked(candidates: Sequence[SavedItem], scores: Floats, ages_days: Floats, uses: Floats, *, limit: int) -> list[RankedItem]:
+    """The best, best first; of two that bear on the goal alike, the one saved lately, or given to an agent lately."""
+    recency = np.exp2(-np.maximum(ages_days, 0) / RECENCY_DAYS)
+    use = np.minimum(uses, USES_MAX) / USES_MAX
+    weighed = scores * (1 + RECENCY_WORTH * recency + USE_WORTH * use)
+    order = np.argsort(-weighed, kind="stable")[:limit]
+    return [RankedItem(candidates[place], float(scores[place]), int(place)) for place in order]
+
+
+def chosen_by_rules(order: Sequence[RankedItem], needs: float) -> list[Choice]:
+    """A choice for each of the ranked: the goal must need something, and a thing must come near the best."""
+    needed = needs_min()
+    best = max((one.score for one in order), default=0.0)
+    least = max(best * SHARE_MIN, SCORE_MIN)
+    choices = []
+    for place, one in enumerate(order):
+        score, candidate = one.score, one.candidate
+        if needs < needed:
+            reason, included = f"the goal seems to need nothing of the user's ({needs:.2f} < {needed})", False
+        elif place >= SHOWN_MAX or score < least:
+            reason, included = f"bears little on the goal (place {place + 1}, {score:.3f})", False
+        else:
+            sure = "bears on the goal" if score >= SURE_MIN or place == 0 else "may bear on the goal"
+            reason, included = f"{sure} (place {place + 1}, {score:.2f})", True
+        choices.append(Choice(candidate.kind, candidate.id, included, reason, round(score, 4)))
+    return choices
+
+
+def chosen_by_model(order: Sequence[RankedItem], names: Iterable[str], model: str) -> list[Choice]:
+    """The same by the answer of a model, as far as it names what there is."""
+    wanted = set(names)
+    return [
+        Choice(
+            one.candidate.kind,
+            one.candidate.id,
+            one.candidate.id in wanted,
+            f"{'chosen' if one.candidate.id in wanted else 'not chosen'} by {model} (place {place + 1} of those offered)",
+            round(one.score, 4),
+        )
+        for place, one in enumerate(order)
+    ]
+
+
+def is_sure(choice: Choice, *, best: bool) -> bool:
+    """Whether its value is to be loaded."""
+    return best or choice.score >= SURE_MIN
+
+
+def hits_that_bear(
+    goal: str, hits: Sequence[Hit], *, needs: float, named: Collection[str], answered: bool
+) -> tuple[list[Hit], list[Choice]]:
+    """The best of the hits, if the goal needs something of the user's, asks about them, or names somebody or something they
+    tell of; and a choice for each.
+
+    `named`: the entities that the goal names. `answered`: something saved bears on it for sure, so that of what was merely said
+    less will do.
+    """
+    needed = needs_min()
+    names = set(names_in(goal))
+    asked = {term for word in goal_words(goal) for term in lexemes(word)} if answered else set()
+    things = identifiers_in(goal)
+    known = bool(named) or any(names & _words_of(hit) or any(one in hit.text.lower() for one in things) for hit in hits)
+    opens = not is_whole(goal) and (needs >= needed or known or asks_about_the_user(goal))
+    best = max((hit.score for hit in hits), default=0.0)
+    kept: list[Hit] = []
+    choices: list[Choice] = []
+    for place, hit in enumerate(hits):
+        bears = opens and len(kept) < HITS_MAX and hit.score >= max(HIT_SHARE_MIN * best, HIT_MIN)
+        bears = bears and (not answered or hit.kind == "memory" or _is_near(asked, hit, named))
+        if bears:
+            kept.append(hit)
+            reason = f"found for the goal (place {place + 1}, {hit.score:.2f})"
+        elif not opens:
+            reason = f"the goal seems to need nothing of the user's ({needs:.2f} < {needed})"
+        else:
+            reason = f"far behind the best (place {place + 1}, {hit.score:.2f})"
+        choices.append(Choice(hit.kind, hit.id, bears, reason, round(hit.score, 4)))
+    return kept, choices
+
+
+def _is_near(asked: set[str], hit: Hit, named: Collection[str]) -> bool:
+    meaning = hit.trace.arms.get("meaning")
+    near = meaning is not None and meaning.raw >= NEARNESS_MIN
+    about = any(ref in named for ref in hit.entities)
+    return near or about or len(asked & set(lexemes(hit.text))) >= COVER_MIN * max(len(asked), 1)
+
+
+def _words_of(hit: Hit) -> set[str]:
+    return set(folded(f"{hit.speaker} {hit.text[:2_000]}").replace("'", " ").split())
+
+
+def uses_of(bodies: Iterable[Mapping[str, object]]) -> dict[tuple[str, str], int]:
+    """How often each thing was given to an agent, by the records of earlier decisions."""
+    found: dict[tuple[str, str], int] = {}
+    for body in bodies:
+        included = body.get("included")
+        for one in included if isinstance(included, list) else ():
+            if isinstance(one, list) and len(one) >= 2:
+                name = (str(one[0]), str(one[1]))
+                found[name] = found.get(name, 0) + 1
+    return found
+
+
+BEGINS_CHARS, ABOUT_CHARS, GOAL_CHARS = 80, 200, 4_000
+SCHEMA_KEYS_MAX = 30
+SCHEMA: dict[str, Json] = {
+    "type": "object",
+    "properties": {
+        "relevant_keys": {"type": "array", "items": {"type": "string"}, "maxItems": SCHEMA_KEYS_MAX},
+        "time_range": {"type": "string"},
+    },
+    "required": ["relevant_keys", "time_range"],
+    "additionalProperties": False,
+}
+_SHOWN = (
+    SavedItem("state", "book_wishes", "", '["Dune"]'),
+    SavedItem("series", "doctor_visits", "Appointments with doctors"),
+    SavedItem("state", "shopping_list", "", '["milk"]'),
+)
+_EXAMPLES: tuple[tuple[str, list[str], str], ...] = (
+    ("Add bread to what I have to buy", ["shopping_list"], ""),
+    ("How tall is Mount Everest?", [], ""),
+    ("Which book should I read before my check-up next week?", ["book_wishes", "doctor_visits"], "next week"),
+    ("Write a poem about rain", [], ""),
+)
+
+
+def relevance_messages(system: str, candidates: Sequence[SavedItem], goal: str, *, left_out: int) -> tuple[ChatMessage, ...]:
+    """The conversation that ends with the question: a few examples, then what is saved, by name, and the goal last.
+
+    Examples are turns of their own: a small model that reads them inside one prompt chooses everything. What is saved stands
+    before the goal and is ordered by name, so that the prompt begins alike from goal to goal, which a server may keep.
+    """
+    turns = [ChatMessage("system", system)]
+    for wanted, keys, words in _EXAMPLES:
+        turns.append(ChatMessage("user", _question_text(_SHOWN, wanted, 0)))
+        turns.append(ChatMessage("assistant", as_data({"relevant_keys": keys, "time_range": words})))
+    by_name = sorted(candidates, key=lambda one: one.id)
+    return (*turns, ChatMessage("user", _question_text(by_name, goal[:GOAL_CHARS], left_out)))
+
+
+def _question_text(candidates: Sequence[SavedItem], goal: str, left_out: int) -> str:
+    lines = [f"- {_name(one.id)}: {as_data(_item_text(one))}" for one in candidates]
+    more = [f"({left_out} more are left out)"] if left_out else []
+    return "\n".join(["Available memory:", *lines, *more, f"Goal: {as_data(goal)}"])
+
+
+def _name(name: str) -> str:
+    """As it is, or in quotes where it could pass for more than a name."""
+    return name if name.isprintable() and name.isascii() and not set(name) & set("<>&`:\"'") else as_data(name)
+
+
+def _item_text(one: SavedItem) -> str:
+    return one.preview[:BEGINS_CHARS] if one.kind == "state" else f"series. {one.description}"[:ABOUT_CHARS].strip()
+
+
+# -- of the user themselves
+
+
+def asks_about_the_user(goal: str) -> bool:
+    """Whether it wants to know who the user is, or what would please them."""
+    return _any_of("profile").search(goal[:GOAL_CHARS_MAX]) is not None
+
+
+def is_whole(goal: str) -> bool:
+    """Whether it says all that it needs: a greeting, a sum, a text to translate."""
+    text = goal[:GOAL_CHARS_MAX]
+    return _any_of("whole").search(text) is not None and _OWNED.search(text.partition(":")[0]) is None
+
+
+def speaks_of_oneself(goal: str) -> bool:
+    """Whether the user is in it: what everybody could ask is limited by nothing of theirs."""
+    return _OWN.search(goal[:GOAL_CHARS_MAX]) is not None
+
+
+def identifiers_in(goal: str) -> set[str]:
+    """Names such as `billing-core`, in small letters: who has one in a goal means that very thing."""
+    found = (match[0].lower() for match in _IDENTIFIER.finditer(goal[:GOAL_CHARS_MAX]))
+    return {one for one in found if one.strip("0123456789-_./")}
+
+
+def picker(goal: str, needs: float) -> Callable[[Sequence[Statement]], list[Statement]] | None:
+    """What takes the statements that are given whether or not a search finds them; None if the goal is such that none are.
+
+    `needs`: how likely it needs anything.
+    """
+    if asks_about_the_user(goal):
+        return profile_of
+    if not is_whole(goal) and (needs >= LIMITED_MIN or speaks_of_oneself(goal)) and _topics_in(goal):
+        return partial(limits_of, goal)
+    return None
+
+
+def profile_of(statements: Iterable[Statement]) -> list[Statement]:
+    """The statements that say most about the user, the weightiest first, then the newest."""
+    told = [one for one in statements if one.trust not in UNTRUSTED]
+    return sorted(told, key=lambda one: (-one.importance, one.subject != USER))[:PROFILE_MAX]
+
+
+def limits_of(goal: str, statements: Sequence[Statement]) -> list[Statement]:
+    """What limits the goal: of each subject that it is about, the statements with words that limit it."""
+    topics = _topics_in(goal)
+    found = [one for one in statements if any(_any_of(f"limit {name}").search(one.content) for name in topics)]
+    return sorted(found, key=lambda one: -one.importance)[:LIMITS_MAX]
+
+
+def _topics_in(goal: str) -> list[str]:
+    return [name for name in _topics() if _any_of(f"goal {name}").search(goal[:GOAL_CHARS_MAX])]
+
+
+@cache
+def _topics() -> tuple[str, ...]:
+    return tuple(name.removeprefix("limit ") for name in sections(__package__, "about.txt") if name.startswith("limit "))
+
+
+@cache
+def _any_of(heading: str) -> re.Pattern[str]:
+    found = sections(__package__, "about.txt")[heading]
+    return re.compile("|".join(one if one[0] == "^" else rf"\b(?:{one})\b" for one in found), re.IGNORECASE)

@@ -1,0 +1,1 @@
+"""Data of other memory engines and folders of notes, as text."""

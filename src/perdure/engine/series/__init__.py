@@ -1,0 +1,1 @@
+"""Series: merging entries, covered windows, gaps."""

@@ -1,0 +1,187 @@
+"""What a series may claim to know: the ledger of fetched windows against what is wanted. Pure arithmetic.
+
+An instant is held if some fetch asked for it and its answer can be trusted: it was fetched late enough to be settled, or
+recently enough to be fresh. Nothing else makes it held: not an entry, not a neighbour, not the lapse of time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from perdure.domain.series import Coverage, CoverageRule, CoveredWindow, FetchRecord, SeriesSpec
+from perdure.domain.times.instants import from_us
+from perdure.domain.times.spans import Span, clipped, gaps, span_or_none, union
+
+SECOND_US = 1_000_000
+
+SET_BACK_US = 3_600_000_000
+"""Clocks are put right by seconds all the time; beyond an hour, one was wrong."""
+
+
+def seconds_us(seconds: float) -> int:
+    """Seconds in microseconds; endless stays far beyond any calendar."""
+    return min(2**61, round(min(seconds, 2e12) * SECOND_US))
+
+
+def proven(fetch: FetchRecord, instants: Sequence[int], now_us: int) -> Span | None:
+    """The part of time that a fetch proves: what it asked for, as far as the answer reaches, and never the future."""
+    if fetch.window is None:
+        if fetch.infer == "none" or not instants:
+            return None
+        # The newest entry's own instant may have more entries; only what lies between is proven.
+        return span_or_none(min(instants), min(max(instants), now_us))
+    start, end = fetch.window.start_us, min(fetch.window.end_us, fetch.fetched_us)
+    if not fetch.complete:
+        inside = [instant for instant in instants if start <= instant < end]
+        if not inside:
+            return None
+        # Where the answer was cut off, other entries of that very instant may be missing.
+        if fetch.newest_first:
+            start = min(inside) + 1
+        else:
+            end = min(end, max(inside))
+    return span_or_none(start, end)
+
+
+def recorded(held: Iterable[CoveredWindow], span: Span, fetched_us: int) -> tuple[CoveredWindow, ...]:
+    """The windows that replace `held` (all those that overlap or touch `span`) once `span` was fetched.
+
+    Of two fetches of the same instant the later one counts; a replay of an old fetch takes nothing back.
+    """
+    pieces: list[CoveredWindow] = []
+    newer = [window.span for window in held if window.fetched_us > fetched_us]
+    for window in held:
+        if window.fetched_us > fetched_us:
+            pieces.append(window)
+        else:
+            pieces.extend(CoveredWindow(part, window.fetched_us) for part in gaps(window.span, [span]))
+    pieces.extend(CoveredWindow(part, fetched_us) for part in gaps(span, newer))
+    joined: list[CoveredWindow] = []
+    for piece in sorted(pieces, key=lambda window: window.span):
+        last = joined[-1] if joined else None
+        if last is not None and last.span.end_us == piece.span.start_us and last.fetched_us == piece.fetched_us:
+            joined[-1] = CoveredWindow(Span(last.span.start_us, piece.span.end_us), piece.fetched_us)
+        else:
+            joined.append(piece)
+    return tuple(joined)
+
+
+def settled_and_provisional(windows: Iterable[CoveredWindow], spec: SeriesSpec) -> tuple[list[Span], list[CoveredWindow]]:
+    """Windows parted into what cannot grow any more and what still may."""
+    lateness = seconds_us(spec.settles_after_s)
+    settled: list[Span] = []
+    provisional: list[CoveredWindow] = []
+    for window in windows:
+        edge = min(max(window.fetched_us - lateness, window.span.start_us), window.span.end_us)
+        if sure := span_or_none(window.span.start_us, edge):
+            settled.append(sure)
+        if unsure := span_or_none(edge, window.span.end_us):
+            provisional.append(CoveredWindow(unsure, window.fetched_us))
+    return settled, provisional
+
+
+@dataclass(frozen=True, slots=True)
+class SpanCoverage:
+    """What is known of a wanted span. Held, gaps and future partition it, but for a tolerated tip (`stale_us`)."""
+
+    coverage: Coverage
+    gaps: tuple[Span, ...]
+    held: tuple[Span, ...]
+    provisional: tuple[Span, ...]
+    future: Span | None
+    stale_us: int
+
+
+def judge(
+    wanted: Span, windows: Sequence[CoveredWindow], spec: SeriesSpec, now_us: int, last: CoveredWindow | None = None
+) -> SpanCoverage:
+    """Subtract what is held from what is wanted.
+
+    `windows` are all that touch `wanted`, and the newest one before it, which tells how stale the tip is; `last` is the
+    newest of the whole series: a gap with covered time behind it is no tip.
+    """
+    fresh_us = seconds_us(spec.fresh_for_s)
+    sure, unsure = settled_and_provisional(windows, spec)
+    # What was fetched far ahead was fetched by a clock that was set back since: how old it is nobody knows.
+    fresh = [window.span for window in unsure if -SET_BACK_US <= now_us - window.fetched_us <= fresh_us]
+    past = span_or_none(wanted.start_us, min(wanted.end_us, now_us))
+    future = span_or_none(max(wanted.start_us, now_us), wanted.end_us)
+    if past is None:
+        return SpanCoverage(coverage="none", gaps=(), held=(), provisional=(), future=future, stale_us=0)
+    provisional = union(clipped((window.span for window in unsure), past))
+    held = union((*sure, *fresh))
+    missing = gaps(past, held)
+    newest = max((window.span.end_us for window in (*windows, *([last] if last else []))), default=past.start_us)
+    stale_us = 0
+    if missing and newest <= missing[-1].start_us and now_us - newest <= fresh_us:
+        stale_us = _lag(past, missing, held)
+    if stale_us:
+        missing = missing[:-1]
+    inside = tuple(clipped(held, past))
+    if not missing and future is None:
+        coverage: Coverage = "full"
+    else:
+        coverage = "partial" if inside or stale_us else "none"
+    return SpanCoverage(coverage=coverage, gaps=missing, held=inside, provisional=provisional, future=future, stale_us=stale_us)
+
+
+def _lag(past: Span, missing: Sequence[Span], held: Sequence[Span]) -> int:
+    """How far the newest held window lags behind the end of what is wanted; 0 if that end is covered, or nothing is."""
+    if missing[-1].end_us != past.end_us:
+        return 0
+    before = [span.end_us for span in held if span.end_us <= missing[-1].start_us]
+    return past.end_us - max(before) if before else 0
+
+
+def judge_by_entries(
+    wanted: Span, oldest_us: int | None, newest_us: int | None, inside: int, rule: CoverageRule, now_us: int
+) -> SpanCoverage:
+    """The seed's own rule: the oldest entry decides, whatever was fetched. Kept for comparison; it claims too much, but of the
+    future nothing."""
+    past = span_or_none(wanted.start_us, min(wanted.end_us, now_us))
+    future = span_or_none(max(wanted.start_us, now_us), wanted.end_us)
+    if past is None or oldest_us is None or newest_us is None or inside == 0:
+        missing = () if past is None else (past,)
+        return SpanCoverage(coverage="none", gaps=missing, held=(), provisional=(), future=future, stale_us=0)
+    reaches_back = oldest_us <= past.start_us
+    reaches_on = rule == "seed_span" or newest_us >= past.end_us
+    if reaches_back and reaches_on:
+        coverage: Coverage = "partial" if future else "full"
+        return SpanCoverage(coverage=coverage, gaps=(), held=(past,), provisional=(), future=future, stale_us=0)
+    tips = []
+    if not reaches_back:
+        tips.append(Span(past.start_us, min(oldest_us, past.end_us)))
+    if not reaches_on and (tip := span_or_none(max(newest_us, past.start_us), past.end_us)):
+        tips.append(tip)
+    return SpanCoverage(coverage="partial", gaps=tuple(tips), held=(), provisional=(), future=future, stale_us=0)
+
+
+def in_words(verdict: SpanCoverage, *, count: int, anything: bool, wanted: Span) -> str:
+    """Why the answer is what it is, in the seed's sentences where they fit."""
+    if verdict.coverage == "full":
+        stale = f", the newest {_duration(verdict.stale_us)} tolerated as fresh" if verdict.stale_us else ""
+        return f"Complete coverage from state{stale}"
+    if verdict.coverage == "none":
+        if verdict.future == wanted:
+            known = f"; {count} entries are held, not known to be all" if count else ""
+            return f"The range lies in the future, which nothing covers{known}"
+        if not anything:
+            return "No data in state"
+        return "No entries in requested range" if count == 0 else "Entries are held, but no fetch covers the requested range"
+    if not verdict.gaps:
+        return "Covered up to now; the rest of the range lies in the future"
+    [first, *more] = verdict.gaps
+    if not more and first.start_us == wanted.start_us:
+        return f"State only goes back to {from_us(first.end_us).isoformat()}, need API for older data"
+    listed = ", ".join(f"{gap.start.isoformat()} to {gap.end.isoformat()}" for gap in verdict.gaps[:3])
+    rest = f" and {len(verdict.gaps) - 3} more" if len(verdict.gaps) > 3 else ""
+    return f"State has gaps, need API for {listed}{rest}"
+
+
+def _duration(us: int) -> str:
+    seconds = us / SECOND_US
+    for size, word in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {word}"
+    return f"{seconds:.3g} s"

@@ -1,0 +1,1 @@
+"""Summaries without a model, and the lines they keep word for word."""

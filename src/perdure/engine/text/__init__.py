@@ -1,0 +1,1 @@
+"""How a text is taken apart: sentences, cues, literals, tokens."""

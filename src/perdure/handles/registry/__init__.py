@@ -1,0 +1,1 @@
+"""What all faces share: the tools that a model may be given, and every answer as JSON."""

@@ -1,0 +1,292 @@
+"""The one registry of what a model may be given: `ana.tools`, HTTP and MCP read it, and a host adds tools of its own.
+
+@tool(description="The weather of a city.", parameters=[…], returns="Degrees", permissions="read")
+def getWeather(city: str) -> dict: ...
+
+engine.add_tool(getWeather)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import reduce
+from typing import Any, get_origin
+
+from perdure.domain.errors import InvalidInput
+from perdure.domain.text.rules import Json, brief, check_choice, check_flag, check_text
+from perdure.domain.times.instants import read_instant
+from perdure.handles.operation import OperationSpec, Parameter, describe
+
+JSON_TYPES: Mapping[Any, str] = {str: "string", bool: "boolean", int: "integer", float: "number", datetime: "string"}
+MOMENT = "ISO 8601 with a zone."
+KINDS = ("string", "boolean", "integer", "number", "array", "object")
+HOST = "host"
+"""The set of a host's own tools."""
+NAME_CHARS_MAX = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperationTool:
+    """A declared operation as a model sees it: which of its parameters, and in which words."""
+
+    set: str
+    name: str
+    title: str
+    operation: str
+    """By its namespaces, as in `todos.add`."""
+    description: str
+    takes: tuple[str, ...]
+    """What a model is shown, in order: each costs tokens in every conversation."""
+    words: Mapping[str, str] = field(default_factory=dict)
+    """In place of the declared ones, where a model needs others."""
+    extra: Mapping[str, Json] = field(default_factory=dict)
+    """Parameters that a model is shown in place of others."""
+    adapt: Callable[[dict[str, Any]], dict[str, Any]] = dict
+    """From what a model gives to what the operation takes."""
+
+    def declared(self, memory: Any) -> OperationSpec:
+        """The operation, as the handle of a memory declares it."""
+        space, _, method = self.operation.rpartition(".")
+        kind: Any = type(reached(memory, space))
+        return describe(kind, method)
+
+    def call(self, memory: Any, given: Mapping[str, Any]) -> object:
+        """Make the call, on the word of whom the memory is opened for."""
+        space, _, method = self.operation.rpartition(".")
+        handle = reached(memory, space)
+        moments = {one.name for one in self.declared(memory).parameters if one.type is datetime}
+        read = self.adapt({name: read_instant(value, name) if name in moments else value for name, value in given.items()})
+        return getattr(handle, method)(**read)
+
+
+def reached(memory: Any, namespace: str) -> Any:
+    """The handle of a namespace such as `memories`; the memory itself for none."""
+    return reduce(getattr, filter(None, namespace.split(".")), memory)
+
+
+def shown_parameters(declared: OperationSpec, takes: Sequence[str], name: str) -> list[Parameter]:
+    """Those that a tool takes, in its order."""
+    found = [one for wanted in takes for one in declared.parameters if one.name == wanted]
+    if len(found) != len(takes):
+        raise TypeError(f"tool {name} takes {', '.join(takes)}, which `{declared.name}` does not")
+    return found
+
+
+def parameter_schema(one: Parameter, words: str | None = None) -> dict[str, Any]:
+    """A declared parameter in JSON Schema, as short as it can be."""
+    told = f"{words or one.arg.text}{_extras(one)}"
+    if one.item is not None:
+        return {"type": "array", "items": _type(one.item, one.choices), "description": told}
+    return {**_type(one.type, one.choices), "description": told}
+
+
+def _type(kind: Any, choices: Sequence[str]) -> dict[str, Any]:
+    if choices:
+        return {"type": "string", "enum": list(choices)}
+    if kind in JSON_TYPES:
+        return {"type": JSON_TYPES[kind]}
+    return {"type": "object"} if get_origin(kind) is not None and issubclass(get_origin(kind), Mapping) else {}
+
+
+def _extras(one: Parameter) -> str:
+    told = f" {MOMENT}" if one.type is datetime else ""
+    plain = isinstance(one.default, str | int | float) and not isinstance(one.default, bool) and one.default != ""
+    return told + (f" Default {one.default}." if plain else "")
+
+
+def _run_of_messages(given: dict[str, Any]) -> dict[str, Any]:
+    ends = ("first_message", "last_message")
+    run = [given.pop(name) for name in ends if name in given]
+    if len(run) == 1:
+        raise InvalidInput("one end of the run of messages is missing; give `first_message` and `last_message`")
+    return {**given, "messages": (run[0], run[1])} if run else given
+
+
+OPERATION_TOOLS = (
+    OperationTool(
+        set="knowledge",
+        name="remember",
+        title="Remember a fact",
+        operation="remember",
+        description="Keep one lasting fact about the user, people, places or projects when it comes up: one short sentence per "
+        "call. A new value replaces an old one of yours; against the user's own word it is a proposal that they decide on. "
+        "Not for data by key (saveState), tasks (addTodo) or how to behave (addLesson).",
+        takes=("content", "type", "entities", "attribute", "value", "valid_from", "ended", "corrects", "pinned"),
+        words={
+            "content": "The fact, e.g. Lives in Austin.",
+            "entities": "Who or what, main one first: person:, place:, org: or project: and the name.",
+            "attribute": "For what can change, e.g. lives_in: a new value then replaces the old.",
+        },
+    ),
+    OperationTool(
+        set="knowledge",
+        name="recall",
+        title="Search memory",
+        operation="recall",
+        description="Search all that is remembered (facts, messages, todos, lessons, state, series), best first. Use before "
+        "answering about the user or the past, and before asking what they may have said already. Put the question in words.",
+        takes=("query", "kinds", "entities", "since", "until", "as_of", "limit", "budget_tokens"),
+    ),
+    OperationTool(
+        set="knowledge",
+        name="forget",
+        title="Forget for good",
+        operation="forget",
+        description="Delete one thing and all derived from it, for good; it cannot be undone. Only when the user asks for it. "
+        "Name exactly one: a memory, an entity, or a run of messages. For what is merely outdated, use remember.",
+        takes=("memory", "entity"),
+        extra={
+            "first_message": {"type": "string", "description": "Id of the first message; with last_message."},
+            "last_message": {"type": "string", "description": "Id of the last one."},
+        },
+        adapt=_run_of_messages,
+    ),
+    OperationTool(
+        set="todos",
+        name="addTodo",
+        title="Add a todo",
+        operation="todos.add",
+        description="Keep something the user means to do. The same words again change nothing.",
+        takes=("content", "kind", "due_at", "recurrence"),
+    ),
+    OperationTool(
+        set="todos",
+        name="listTodos",
+        title="List todos",
+        operation="todos.list",
+        description="List the user's open todos with their ids, what is due first.",
+        takes=("kind", "closed", "due_before", "limit"),
+    ),
+    OperationTool(
+        set="todos",
+        name="completeTodo",
+        title="Complete a todo",
+        operation="todos.complete",
+        description="Note that a todo is done; a habit waits for its next time.",
+        takes=("todo",),
+    ),
+    OperationTool(
+        set="lessons",
+        name="addLesson",
+        title="Add a lesson",
+        operation="lessons.add",
+        description="Keep one rule on how to behave, learned from a correction or a mistake. Not for facts (remember).",
+        takes=("text", "scope"),
+        words={"text": "One sentence, as an order to yourself."},
+    ),
+    OperationTool(
+        set="lessons",
+        name="listLessons",
+        title="List lessons",
+        operation="lessons.list",
+        description="List the rules on how to behave that hold here. Read them before work that went wrong before.",
+        takes=("scope", "limit"),
+    ),
+)
+BY_NAME: Mapping[str, OperationTool] = {one.name: one for one in OPERATION_TOOLS}
+OTHER_NAMES = (
+    *("saveState", "loadState", "listStateKeys", "searchState", "deleteState"),
+    *("mergeTimeseriesState", "queryTimeseriesState", "cleanupTimeseriesState"),
+    *("getContext", "listMemories", "getMemory", "appendMessage", "listSessions", "readSession", "beforeGoal", "afterTool"),
+    *("getMemoryHistory", "pinMemory", "archiveMemory", "listChanges", "undo", "doctor"),
+)
+"""Names that a tool of a host cannot have: the seeds' tools, and what MCP offers besides."""
+
+
+# -- tools of a host
+
+
+@dataclass(frozen=True, slots=True)
+class HostTool:
+    """A function of a host, declared by `@tool`. It can be called as before."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Json]
+    required: tuple[str, ...]
+    returns: str
+    permission: str
+    function: Callable[..., Any]
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        return self.function(*args, **named)
+
+
+def tool(
+    description: str,
+    parameters: Sequence[Mapping[str, Any]] = (),
+    returns: str = "",
+    permissions: str = "write",
+) -> Callable[[Callable[..., Any]], HostTool]:
+    """Declare a function as a tool for a model: what it does, and of each parameter `name`, `type`, `description`, `required`.
+
+    `permissions` is `read` if it changes nothing. `engine.add_tool` then offers it in `ana.tools`, over HTTP and over MCP.
+    """
+    check_text(description, "description")
+    check_text(returns, "returns")
+    check_choice(permissions, "permissions", ("read", "write"))
+    listed: object = parameters
+    if isinstance(listed, str | bytes) or not isinstance(listed, Sequence):
+        raise InvalidInput(
+            f"`parameters` = {brief(parameters, 80)} must be a list, of each parameter `name`, `type`, `description`"
+        )
+    specs: dict[str, Json] = {}
+    required: list[str] = []
+    for one in parameters:
+        name = one.get("name") if isinstance(one, Mapping) else None
+        if not isinstance(name, str) or not name.isidentifier():
+            raise InvalidInput(f"a parameter is {brief(one, 80)}; give each a `name` that Python takes")
+        check_choice(one.get("type", "string"), f"type of {name}", KINDS)
+        specs[name] = {"type": one.get("type", "string"), "description": check_text(one.get("description", ""), "description")}
+        if check_flag(one.get("required", True), f"required of {name}"):
+            required.append(name)
+
+    def declare(function: Callable[..., Any]) -> HostTool:
+        name = getattr(function, "__name__", "")
+        if not name.isidentifier() or len(name) > NAME_CHARS_MAX:
+            raise InvalidInput(f"the function is called {brief(name)}; a tool has a name of up to {NAME_CHARS_MAX} letters")
+        told = f"{description} Returns: {returns}" if returns else description
+        return HostTool(
+            name=name,
+            description=told,
+            parameters=specs,
+            required=tuple(required),
+            returns=returns,
+            permission=permissions,
+            function=function,
+        )
+
+    return declare
+
+
+@dataclass(slots=True)
+class HostTools:
+    """The tools that a host has added to an engine, by name."""
+
+    held: dict[str, HostTool] = field(default_factory=dict)
+
+    def add(self, added: HostTool) -> None:
+        """Add one; a name that is taken is refused."""
+        if not isinstance(added, HostTool):
+            raise InvalidInput(f"`tool` is a `{type(added).__name__}`; declare a function with `@perdure.tool(…)` first")
+        _check_declared(added)
+        if added.name in (*BY_NAME, *OTHER_NAMES) or added.name in self.held:
+            raise InvalidInput(f"there is a tool {added.name} already; give yours another name")
+        self.held[added.name] = added
+
+
+def _check_declared(added: HostTool) -> None:
+    """Whatever the annotations say: it may have been made without `@tool`."""
+    check_text(added.name, "name")
+    check_text(added.description, "description")
+    check_choice(added.permission, "permission", ("read", "write"))
+    given: object = added.parameters
+    sound = isinstance(given, Mapping) and all(
+        isinstance(name, str) and isinstance(spec, Mapping) and isinstance(spec.get("description", ""), str)
+        for name, spec in given.items()
+    )
+    required: object = added.required
+    if not sound or not isinstance(required, tuple) or not callable(added.function):
+        raise InvalidInput(f"the tool {brief(added.name)} is not declared soundly; declare a function with `@perdure.tool(…)`")

@@ -1,0 +1,1 @@
+"""Commands of the store as a whole, its settings, and its servers."""

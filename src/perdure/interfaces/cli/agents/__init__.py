@@ -1,0 +1,1 @@
+"""Commands for the work with an agent: its texts, the overseer, its tools."""

@@ -1,0 +1,210 @@
+"""`perdure agent …`: what agents are told of themselves, and on which channels they answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from perdure.domain.context.context import Prompt
+from perdure.domain.conversation.agent_state import Agent, ChannelAgent
+from perdure.domain.errors import InvalidInput, NotFound
+from perdure.handles.admin import AgentHandle
+from perdure.handles.memory import Memory
+from perdure.handles.tools import SETS
+from perdure.interfaces.cli.agents.oversight import after, before
+from perdure.interfaces.cli.derived import Form, Group, line, table
+from perdure.interfaces.cli.input import chosen, read_json, read_text
+from perdure.interfaces.cli.lines.conversation import heading, local, one_line, wrapped
+from perdure.interfaces.cli.output import Output, safe, visible
+
+app = Group("agent", "Agents: texts, channels, prompt, goal context, tools.", last="")
+Id = Annotated[str, typer.Argument(metavar="ID", help="The agent.")]
+TEXT = "as text, @FILE, or - for stdin; an empty text takes it away."
+
+
+@contextmanager
+def _agents(ctx: typer.Context) -> Iterator[AgentHandle]:
+    with ctx.obj.engine() as engine:
+        yield engine.agents if ctx.obj.space is None else engine.agents.of(ctx.obj.space)
+
+
+@app.command("list")
+def list_(ctx: typer.Context, limit: Annotated[int, typer.Option(help="How many at most.")] = 100) -> None:
+    """List agents with texts, and the channels they answer on.
+
+    Example: perdure agent list
+    """
+    out: Output = ctx.obj.out
+    with _agents(ctx) as agents:
+        found, mapped = agents.list(limit=limit), agents.channels(limit=limit)
+    told = [{"agent": one, "channels": _channels(one.id, mapped)} for one in found]
+    lines = (line for one in found for line in _entry(one, _channels(one.id, mapped)))
+    out.entries(told, lines, empty="no agent has texts here")
+
+
+@app.command()
+def show(ctx: typer.Context, agent: Id) -> None:
+    """Print an agent's texts: soul, mood, skill. Its lessons: `perdure lesson list`.
+
+    Example: perdure agent show coach
+    """
+    out: Output = ctx.obj.out
+    with _agents(ctx) as agents:
+        try:
+            found = agents.get(agent)
+        except NotFound:
+            raise NotFound(f"there is no agent {agent!r:.80}; `perdure agent list` shows them") from None
+        channels = _channels(agent, agents.channels())
+    out.value({"agent": found, "channels": channels}, _whole(found, channels, out.width))
+
+
+@app.command()
+def save(
+    ctx: typer.Context,
+    agent: Id,
+    soul: Annotated[str | None, typer.Option(help=f"Who it is, {TEXT}")] = None,
+    mood: Annotated[str | None, typer.Option(help=f"How it sounds, {TEXT}")] = None,
+    skill: Annotated[str | None, typer.Option(help=f"What it can do, {TEXT}")] = None,
+) -> None:
+    """Set an agent's texts. What is not given stays as it is.
+
+    Example: perdure agent save coach --soul "You are a running coach." --skill @skill.md
+    """
+    out: Output = ctx.obj.out
+    given = {"--soul": soul, "--mood": mood, "--skill": skill}
+    if all(text is None for text in given.values()):
+        raise InvalidInput("nothing to change; give `--soul`, `--mood` or `--skill`")
+    if sum(text == "-" for text in given.values()) > 1:
+        raise InvalidInput("stdin is read once; give `-` for one text only")
+    texts = {name[2:]: None if text is None else _text(text) for name, text in given.items()}
+    with _agents(ctx) as agents:
+        found = agents.save(agent, soul=texts["soul"], mood=texts["mood"], skill=texts["skill"])
+    out.value(found, [f"{safe(one_line(found.id))} is saved"])
+
+
+app.offer(
+    (AgentHandle, "remove"),
+    line(lambda gone, _: "removed" if gone else "there was nothing to remove", agent="id", removed=""),
+    at=_agents,
+)
+app.offer(
+    (AgentHandle, "map_channel"),
+    line(lambda found, _: safe(one_line(f"{found.agent} answers on {found.channel}"))),
+    name="map",
+    at=_agents,
+)
+app.offer(
+    (AgentHandle, "unmap_channel"),
+    line(lambda gone, _: "unmapped" if gone else "the channel was not mapped", channel="channel", unmapped=""),
+    name="unmap",
+    at=_agents,
+)
+app.offer(
+    (AgentHandle, "channels"),
+    table({"channel": "channel", "agent": "agent", "mapped": lambda one: local(one.mapped_at)}, "no channel is mapped"),
+    at=_agents,
+)
+
+
+@app.derived(
+    (Memory, "prompt"),
+    example='"Plan my week" --budget 2000 --user ana --agent coach',
+    form=Form(
+        names={"budget_tokens": "budget", "lessons": "no_lessons"},
+        words={"lessons": "Without the lessons; a context has them, too."},
+    ),
+)
+def prompt(out: Output, found: Prompt) -> None:
+    """Print the agent's system prompt.
+
+    It has soul, mood, the lessons that hold here, skill, and the time of day.
+    """
+    told = {name: getattr(found, name) for name in (*found.__dataclass_fields__, "text")}
+    out.value(told, [Text(visible(found.text))] if found.text else [])
+    if not out.as_json:
+        parts = ", ".join(f"{part.kind} {part.tokens:,}" for part in found.parts)
+        told_lines = [f"agent {found.agent}: {found.tokens:,} of {found.budget_tokens:,} tokens: {parts}"]
+        told_lines += [*(f"over budget: {one}" for one in found.dropped), *(f"note: {one}" for one in found.notes)]
+        for line in told_lines:
+            out.note(safe(one_line(line)))
+
+
+# -- the tools that a model may be given, as it would call them
+
+tools_app = Group("agent tool", "Tools that a model may call.")
+STYLES = ("openai", "anthropic", "mcp")
+ReadOnly = Annotated[bool, typer.Option("--read-only", help="Without those that write.")]
+
+
+@tools_app.command("list")
+def list_tools(
+    ctx: typer.Context,
+    style: Annotated[str, typer.Option(help=f"With --json, as an API takes them: {', '.join(STYLES)}.")] = "openai",
+    only: Annotated[list[str] | None, typer.Option("--set", help=f"Of this set: {', '.join(SETS)}. Repeatable.")] = None,
+    read_only: ReadOnly = False,
+) -> None:
+    """List the tools; with --json, as definitions for a model.
+
+    Example: perdure agent tool list --style anthropic --json --user ana
+    """
+    out: Output = ctx.obj.out
+    with ctx.obj.memory() as memory:
+        tools = memory.tools.read_only() if read_only else memory.tools
+        tools = tools.only([chosen(one, SETS, "--set") for one in only]) if only else tools
+        schemas, permissions = tools.schemas(chosen(style, STYLES, "--style")), tools.permissions()
+        listed = [(name, of) for of, names in tools.sets().items() for name in names]
+    out.value(schemas, [f"{safe(name)}  {permissions[name]}  {of}" for name, of in listed])
+
+
+@tools_app.command()
+def call(
+    ctx: typer.Context,
+    name: Annotated[str, typer.Argument(help="Which one, as `perdure agent tool list` shows it.")],
+    params: Annotated[str, typer.Argument(help="A JSON object, - for stdin, or @FILE.")] = "{}",
+    read_only: ReadOnly = False,
+) -> None:
+    """Call a tool as a model would, and print what it answers. Exit code 2 if that is a failure.
+
+    Example: perdure agent tool call loadState '{"key": "units"}' --user ana
+    """
+    out: Output = ctx.obj.out
+    given = read_json(params)
+    with ctx.obj.memory() as memory:
+        tools = memory.tools.read_only() if read_only else memory.tools
+        answer = tools.call_tool(name, given)
+    out.value(answer, [safe(json.dumps(answer, ensure_ascii=False, indent=2, default=str))])
+    if not answer.get("success", True):
+        raise typer.Exit(2)
+
+
+app.add(before, after, ("tool", tools_app))
+
+
+def _text(given: str) -> str:
+    return read_text(given.removeprefix("@")) if given == "-" or given.startswith("@") else given
+
+
+def _channels(agent: str, mapped: Sequence[ChannelAgent]) -> list[str]:
+    return [one.channel for one in mapped if one.agent == agent]
+
+
+def _entry(agent: Agent, channels: list[str]) -> Iterator[Text]:
+    """An agent in a list. Its id stands first, so that it can be copied."""
+    texts = ", ".join(name for name in ("soul", "mood", "skill") if getattr(agent, name)) or "no texts"
+    where = f"  on {one_line(', '.join(channels))}" if channels else ""
+    yield Text.assemble((one_line(agent.id), "bold"), (f"  {texts}{where}", "dim"))
+
+
+def _whole(agent: Agent, channels: list[str], width: int) -> Iterator[Text]:
+    saved = "a folder" if agent.updated_at is None else f"saved {local(agent.updated_at)}"
+    where = f"; answers on {', '.join(channels)}" if channels else ""
+    yield heading("agent", f"{agent.id}; {saved}{where}")
+    for name in ("soul", "mood", "skill"):
+        if text := getattr(agent, name):
+            yield heading(name, f"{len(text):,} characters")
+            yield from wrapped(text, width)

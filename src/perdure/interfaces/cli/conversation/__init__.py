@@ -1,0 +1,1 @@
+"""Commands about what was said: messages, sessions, transcripts, and a chat."""

@@ -1,0 +1,1 @@
+"""What commands show, as lines for a terminal."""

@@ -1,0 +1,1 @@
+"""The demonstration: an invented life, and a day in the terminal."""

@@ -1,0 +1,196 @@
+"""The log of a conversation, its sessions, and the summaries over them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import Depends, Query, Request, Response
+from starlette.concurrency import run_in_threadpool
+
+from perdure.domain.conversation.messages import Message, NewMessage
+from perdure.domain.errors import NotFound
+from perdure.handles.arguments import PLAIN
+from perdure.handles.memory import Memory
+from perdure.handles.operation import describe
+from perdure.interfaces.http import fields
+from perdure.interfaces.http.answers import answer, cursor, located, read_cursor
+from perdure.interfaces.http.derived import ANSWER, Made, Paging, Route, listed, table
+from perdure.interfaces.http.requests import PageRequest, StrictRoute, door, strictly_read
+
+fields.stand_for(NewMessage, describe(Memory, "append"))
+TALK = [{"role": "user", "content": "Hello."}, {"role": "assistant", "content": "Hi!"}]
+CALLED = [
+    {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "get_weather", "arguments": "{}"}}],
+    },
+    {"role": "tool", "tool_call_id": "c1", "content": [{"type": "text", "text": "Rain."}]},
+]
+WHERE = ("address.agent", "address.channel", "id")
+OF_A_SESSION = ("getSession", "changeSession", "compactSession", "undoFold", "deleteSession")
+"""What can be done with the session that a message is in."""
+
+
+class AppendRoute(StrictRoute):
+    """Reads the most frequent request by hand if all about it is plain: the framework takes as long to read one as the store
+    to log it. Whatever is out of the ordinary goes the ordinary way, and so does every error."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+        assert self.body_field is not None  # noqa: S101 - a message is a body
+        model: Any = self.body_field.field_info.annotation
+
+        async def read(request: Request) -> Response:
+            said = await _plain(request, model)
+            if said is None:
+                return await handle(request)
+            memory = door(request).memory(request.path_params["user"], "write")
+            return await run_in_threadpool(self.endpoint, request_=request, held_=memory, body_=said)
+
+        return read
+
+
+async def _plain(request: Request, model: type[fields.Body]) -> fields.Body | None:
+    """The message, if nothing but a body is given that is as it should be."""
+    headers = request.headers
+    if request.scope["query_string"] or "idempotency-key" in headers or headers.get("content-type") != "application/json":
+        return None
+    user = request.path_params["user"]
+    if len(user) > 400 or not user.isascii() or not user.isprintable():
+        return None
+    try:
+        return model.model_validate(strictly_read((await request.body()).decode()))
+    except (ValueError, RecursionError):  # of the body, of its text, of the model: each is told by the ordinary way
+        return None
+
+
+def _logged(made: Made) -> Response:
+    logged: Message = made.value
+    return answer(logged, 200 if logged.repeated else 201, located(made.held, "messages", logged.id))
+
+
+@dataclass(frozen=True, slots=True)
+class BothWays(Paging):
+    """From a message on, to older ones or to newer ones: as the cursor says, or else as is asked."""
+
+    both_ways: bool = True
+
+    def arguments(self, page: PageRequest, given: Mapping[str, Any]) -> dict[str, Any]:
+        """What the call is given for a page."""
+        return {"limit": page.rows_behind, **_direction(page, given)}
+
+    def response(self, found: Sequence[Message], page: PageRequest, given: Mapping[str, Any]) -> Response:
+        """The page, with a cursor for more, and one for what lies the other way."""
+        more = len(found) > page.limit
+        if "after" in _direction(page, given):
+            shown = found[: page.limit]
+            onward: Any = ["after", shown[-1].id] if more else None
+            back: Any = ["before", shown[0].id] if shown else None
+        else:
+            shown = found[1:] if more else found
+            onward = ["before", shown[0].id] if more else None
+            back = ["after", shown[-1].id] if shown else None
+        ways = {name: None if way is None else cursor(way) for name, way in (("next", onward), ("previous", back))}
+        return answer({"items": shown, **ways})
+
+
+def _direction(page: PageRequest, given: Mapping[str, Any]) -> dict[str, str]:
+    """Which way to go from which message."""
+    asked = {name: given[name] for name in ("before", "after") if given.get(name) is not None}
+    if page.cursor is None:
+        return asked
+    match read_cursor(page.cursor):
+        case [("before" | "after") as way, str(id_)] if not asked:
+            return {way: id_}
+    raise NotFound("`cursor` was not given out here, or stands beside `before` or `after`; give one of them")
+
+
+MessageId = Annotated[str, Query(min_length=1, max_length=400, pattern=PLAIN, description="The id of a message.")]
+
+
+async def _run_of_messages(first: MessageId, last: MessageId) -> tuple[str, str]:
+    return first, last
+
+
+router = table(
+    "conversation",
+    Route(
+        "POST /messages",
+        "appendMessage",
+        "append",
+        doc="Log one message, durably, and queue the work it causes. 200 if it was held already, with `repeated` set.",
+        status=201,
+        also=200,
+        errors=(409,),
+        headers=("Location",),
+        key="id",
+        respond=_logged,
+        route_class=AppendRoute,
+        examples=(
+            {"role": "user", "content": "I moved to Seattle last month."},
+            {"role": "assistant", "content": "How do you like it?", "id": "m-2", "metadata": {"model": "small"}},
+        ),
+        links={
+            "getMessage": "id=/id",
+            "forgetMessages": "first=/id last=/id",
+            **dict.fromkeys(OF_A_SESSION, "session=/session"),
+        },
+    ),
+    Route(
+        "GET /messages",
+        "listMessages",
+        "messages",
+        doc="The latest, or those on one side of a message; each page oldest first. `next` goes on in the same direction: to "
+        "older ones, or with `after` to newer ones. `previous` goes the other way.",
+        errors=(404,),
+        page=BothWays(str),
+    ),
+    Route("GET /messages/{id}", "getMessage", "conversation.message"),
+    Route(
+        "POST /messages/batch",
+        "appendMessages",
+        "append_many",
+        status=201,
+        errors=(409,),
+        types={"messages": Sequence[Mapping[str, Any]]},
+        examples=({"messages": TALK}, {"messages": CALLED}),
+    ),
+    Route(
+        "DELETE /messages",
+        "forgetMessages",
+        "forget",
+        doc="Remove a run of messages for good, with what was learned from them alone. It cannot be undone.",
+        errors=(404,),
+        only=(),
+        given={"messages": Annotated[tuple[str, str], Depends(_run_of_messages)]},
+    ),
+    Route("GET /sessions", "listSessions", "conversation.sessions", page=listed("id")),
+    Route(
+        "GET /conversations", "listConversations", "conversation.list_sessions", page=listed(*map("session.{}".format, WHERE))
+    ),
+    Route("GET /sessions/{session}", "getSession", "conversation.session"),
+    Route(
+        "DELETE /sessions/{session}",
+        "deleteSession",
+        "conversation.delete",
+        tells={"session": "session", "deleted": True, "messages": ANSWER},
+        links={"getSession": "session"},
+    ),
+    Route(
+        "POST /sessions/{session}/compact",
+        "compactSession",
+        "conversation.compact",
+        examples=({"force": True},),
+        links={"undoFold": "session"},
+    ),
+    Route("POST /sessions/{session}/undo", "undoFold", "conversation.undo"),
+    Route("POST /sessions/{session}/pop", "popExchange", "conversation.pop", errors=(404, 409), examples=({"messages": 2}, {})),
+    Route("POST /sessions/{session}/{action}", "changeSession", "conversation.close|resume"),
+    Route(
+        "GET /digests", "listDigests", "conversation.digests", errors=(404,), page=listed("session_number", "kind", "version")
+    ),
+    Route("PATCH /agent-state", "configureAddress", "conversation.configure", examples=({"casual": True},)),
+)

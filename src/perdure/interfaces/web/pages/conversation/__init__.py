@@ -1,0 +1,1 @@
+"""Pages about what is said: the sessions, and a chat."""

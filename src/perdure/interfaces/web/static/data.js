@@ -1,0 +1,74 @@
+// Import: the file goes to the HTTP API, which says how far it is and what became of it.
+(() => {
+  "use strict";
+  const line = (box, text, bad) => {
+    const told = document.createElement("p");
+    if (bad) { told.className = "notice bad"; told.setAttribute("role", "alert"); }
+    told.textContent = text;
+    box.append(told);
+    return told;
+  };
+  const counted = (numbers) => Object.entries(numbers).filter(([, count]) => count).map(([name, count]) => `${count.toLocaleString("en")} ${name.replaceAll("_", " ")}`).join(", ");
+  const report = (box, done, journal) => {
+    const verdicts = {};
+    done.items.forEach((item) => { verdicts[item.verdict] = (verdicts[item.verdict] ?? 0) + 1; });
+    const what = counted(Object.keys(done.rows).length ? done.rows : verdicts) || "nothing";
+    const told = line(box, `${done.dry_run ? "This would be imported" : "Imported"}: ${what}. `);
+    if (done.items.length) {
+      const list = document.createElement("ul");
+      list.className = "plain small";
+      done.items.slice(0, 30).forEach((item) => {
+        const row = document.createElement("li");
+        row.textContent = `${item.verdict}: ${item.kind}, ${item.where}${item.why ? ` (${item.why})` : ""}`;
+        list.append(row);
+      });
+      box.append(list);
+    }
+    done.doubts.slice(0, 10).forEach((doubt) => line(box, `${doubt.fault}: ${doubt.why}`));
+    if (!done.dry_run) {
+      const link = document.createElement("a");
+      link.href = journal;
+      link.textContent = "Open the journal";
+      told.append(link);
+    }
+  };
+  const run = async (form, dry) => {
+    const box = form.querySelector("[data-report]");
+    box.replaceChildren();
+    const state = line(box, "Reading the file…");
+    const query = new URLSearchParams({ format: form.elements.format.value, dry_run: dry ? "true" : "false" });
+    if (form.elements.replace?.checked) query.set("replace", "true");
+    const headers = { Accept: "application/x-ndjson", "Content-Type": "application/octet-stream", "X-CSRF-Token": form.dataset.csrf };
+    const response = await fetch(`${form.action}?${query}`, { method: "POST", body: form.elements.file.files[0], headers });
+    if (!response.ok) {
+      const problem = await response.json().catch(() => ({}));
+      state.remove();
+      line(box, problem.detail ?? `The server answered with ${response.status}.`, true);
+      return;
+    }
+    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+    let rest = "";
+    for (;;) {
+      const { value, done } = await reader.read();
+      const lines = (rest + (value ?? "")).split("\n");
+      rest = lines.pop();
+      for (const said of lines.filter(Boolean).map((one) => JSON.parse(one))) {
+        if (said.progress) state.textContent = `${said.progress.table}: ${said.progress.rows.toLocaleString("en")} rows`;
+        else state.remove();
+        if (said.error) line(box, said.error.message, true);
+        if (said.done) report(box, said.done, form.dataset.journal);
+      }
+      if (done) return;
+    }
+  };
+  document.addEventListener("submit", (event) => {
+    const form = event.target;
+    if (!form.matches("form[data-import]")) return;
+    event.preventDefault();
+    const buttons = [...form.querySelectorAll("button")];
+    buttons.forEach((one) => { one.disabled = true; });
+    run(form, event.submitter?.value === "true")
+      .catch(() => line(form.querySelector("[data-report]"), "The server cannot be reached. Is it still running?", true))
+      .finally(() => buttons.forEach((one) => { one.disabled = false; }));
+  });
+})();

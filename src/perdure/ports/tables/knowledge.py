@@ -1,0 +1,229 @@
+"""The knowledge part of the store: records found by key or by term, and the operations that wrote them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple, Protocol
+
+from perdure.domain.errors import Conflict
+from perdure.domain.knowledge.journal import Attribution, Operation
+from perdure.domain.knowledge.records import RECORD_KINDS, Record, RecordKind, RecordQuery, Term
+from perdure.domain.scope import Owner
+from perdure.domain.text.rules import Json, compact_json
+from perdure.domain.times.instants import from_us, to_us
+from perdure.ports.tables.table import AnyRow, Table
+
+
+class RecordView(Protocol):
+    def find(self, kind: RecordKind, key: str) -> Record | None:
+        """The record as held. In `write`, it is locked until the transaction ends."""
+
+    def find_many(self, kind: RecordKind, keys: Sequence[str]) -> list[Record]:
+        """Those of `keys` that are held, by key."""
+
+    def list_(self, query: RecordQuery) -> list[Record]:
+        """Records of a kind, or those with a term, highest key first."""
+
+    def find_by(self, kind: RecordKind, field: str, values: Sequence[str]) -> dict[str, str]:
+        """For each of `values` that a record has as a term of this field: the key of the first such record."""
+
+    def count(self, kind: RecordKind, term: Term | None = None) -> int:
+        """How many there are."""
+
+    def operations_of(self, kind: str, key: str, *, limit: int) -> list[Operation]:
+        """The journal of one row, newest first, whatever wrote it."""
+
+    def operations_in(self, batch: int) -> list[Operation]:
+        """The operations of one action, in order."""
+
+    def find_echoes(self, hashes: Sequence[str], *, until: datetime | None = None) -> set[str]:
+        """Those of `hashes` that stand in the register of what was put into prompts; `until`: since no later than then."""
+
+
+class RecordTx(RecordView, Protocol):
+    def lock(self) -> None:
+        """Nobody else writes records of this owner until the transaction ends: what is read after this stays so."""
+
+    def put(self, record: Record, terms: Sequence[Term], *, by: Attribution, action: str) -> int:
+        """Insert or replace a record and its terms, and journal it; the number of that operation."""
+
+    def remove(self, kind: RecordKind, key: str, *, by: Attribution, action: str) -> int:
+        """Delete a record and its terms, and journal it; the number of that operation. `Conflict` if it is not held."""
+
+    def put_echoes(self, hashes: Sequence[str], *, at: datetime, keep: int) -> None:
+        """Add to the register; beyond the `keep` newest, the oldest are forgotten."""
+
+    def remove_echoes(self) -> int:
+        """Empty the register; how many there were."""
+
+    def blank_operations(self, kind: str, key: str, *, name: str) -> int:
+        """Forget what the journal holds of a row that is no more; how many operations that were.
+
+        Who changed it and when stays. The bodies go, and the row is called `name` from now on.
+        """
+
+    def retag(self, kind: RecordKind, key: str, terms: Sequence[Term]) -> None:
+        """Replace the terms of a record whose body was rewritten."""
+
+
+# -- the stored form ---------------------------------------------------------------------------------------------------
+
+
+class OwnerRow(NamedTuple):
+    space: str
+    user_id: str
+    operations: int
+
+
+class OperationRow(NamedTuple):
+    space: str
+    user_id: str
+    seq: int
+    at_us: int
+    actor: str
+    action: str
+    kind: str
+    key: str
+    before: str | None
+    after: str | None
+    why: str
+    batch: int
+
+
+class RecordRow(NamedTuple):
+    space: str
+    user_id: str
+    kind: str
+    key: str
+    body: str
+    operation: int
+
+
+class RecordTermRow(NamedTuple):
+    space: str
+    user_id: str
+    kind: str
+    field: str
+    value: str
+    key: str
+
+
+class EchoRow(NamedTuple):
+    space: str
+    user_id: str
+    hash: str
+    at_us: int
+
+
+OWNERS = Table("owners", OwnerRow, 2)
+OPERATIONS = Table("operations", OperationRow, 3)
+RECORDS = Table("records", RecordRow, 4)
+RECORD_TERMS = Table("record_terms", RecordTermRow, 6)
+ECHOES = Table("echoes", EchoRow, 3)
+
+
+def operation_row(owner: Owner, operation: Operation) -> OperationRow:
+    return OperationRow(
+        space=owner.space,
+        user_id=owner.user,
+        seq=operation.seq,
+        at_us=to_us(operation.at),
+        actor=operation.actor,
+        action=operation.action,
+        kind=operation.kind,
+        key=operation.key,
+        before=None if operation.before is None else compact_json(operation.before),
+        after=None if operation.after is None else compact_json(operation.after),
+        why=operation.why,
+        batch=operation.batch or operation.seq,
+    )
+
+
+def to_operation(row: AnyRow) -> Operation:
+    return OPERATIONS.read(row, _read_operation)
+
+
+def _read_operation(row: OperationRow) -> Operation:
+    return Operation(
+        seq=row.seq,
+        at=from_us(row.at_us),
+        actor=row.actor,
+        action=row.action,
+        kind=row.kind,
+        key=row.key,
+        before=None if row.before is None else json.loads(row.before),
+        after=None if row.after is None else json.loads(row.after),
+        why=row.why,
+        batch=row.batch,
+    )
+
+
+def record_row(owner: Owner, record: Record, operation: int) -> RecordRow:
+    return RecordRow(
+        space=owner.space,
+        user_id=owner.user,
+        kind=record.kind,
+        key=record.key,
+        body=compact_json(dict(record.body)),
+        operation=operation,
+    )
+
+
+def to_record(row: AnyRow) -> Record:
+    return RECORDS.read(row, _read_record)
+
+
+def _read_record(row: RecordRow) -> Record:
+    if row.kind not in RECORD_KINDS:
+        raise ValueError(row.kind)
+    body = json.loads(row.body)
+    if not isinstance(body, dict):
+        raise ValueError(row.key)
+    return Record(row.kind, row.key, body, row.operation)
+
+
+def term_rows(owner: Owner, record: Record, terms: Sequence[Term]) -> list[RecordTermRow]:
+    return [
+        RecordTermRow(
+            space=owner.space,
+            user_id=owner.user,
+            kind=record.kind,
+            field=field,
+            value=value,
+            key=record.key,
+        )
+        for field, value in dict.fromkeys(terms)
+    ]
+
+
+def echo_rows(owner: Owner, hashes: Sequence[str], at: datetime) -> list[EchoRow]:
+    at_us = to_us(at)
+    return [EchoRow(owner.space, owner.user, one, at_us) for one in dict.fromkeys(hashes)]
+
+
+def record_operation(seq: int, held: Record | None, record: Record | None, by: Attribution, action: str) -> Operation:
+    """The journal entry of putting `record` where `held` is, or of removing it if None."""
+    subject = record if record is not None else held
+    if subject is None:
+        raise Conflict("there is no such record to remove; read again")
+    before: Json = None if held is None else dict(held.body)
+    after: Json = None if record is None else dict(record.body)
+    return operation_by(by, seq, action=action, kind=subject.kind, key=subject.key, before=before, after=after)
+
+
+def operation_by(by: Attribution, seq: int, *, action: str, kind: str, key: str, before: Json, after: Json) -> Operation:
+    """The journal entry of a change that `by` attributes."""
+    return Operation(
+        seq=seq,
+        at=by.at,
+        actor=by.actor,
+        action=action,
+        kind=kind,
+        key=key,
+        before=before,
+        after=after,
+        why=by.why,
+        batch=by.batch or seq,
+    )

@@ -1,0 +1,1 @@
+"""API keys, the access log, tracing. Never touches content."""

@@ -1,0 +1,1 @@
+"""Messages, sessions, folds, digests, transcripts. Writes the log and the summaries over it."""

@@ -1,0 +1,167 @@
+"""Appending messages: one short transaction that stores them together with the job they cause, and never waits on a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from perdure.domain.conversation.agent_state import beginning
+from perdure.domain.conversation.messages import ClientMessage, Message, NewMessage, Session
+from perdure.domain.errors import Conflict, InvalidInput, LimitExceeded
+from perdure.domain.knowledge.memories import WRITER_KEY
+from perdure.domain.knowledge.writers import Writer
+from perdure.domain.limits import Limits
+from perdure.domain.scope import Address, MessageId, Scope, SessionId, ToolCallId
+from perdure.engine.conversation.append import AppendPlan, DraftRules, LogPlacement, MessageDraft, draft
+from perdure.engine.conversation.client_forms import client_messages
+from perdure.engine.conversation.jobs import TALLY, session_job
+from perdure.engine.search.entries import message_entry
+from perdure.ports.clock import Clock
+from perdure.ports.store import Store, Tx
+from perdure.services.knowledge.instructions import Orders, orders_in, take_in
+
+
+@dataclass(frozen=True, slots=True)
+class Appender:
+    store: Store
+    clock: Clock
+    limits: Limits
+    session_idle: timedelta
+    count: Callable[[str], int]
+    """Counts the tokens of messages that come without a count."""
+    zone: str = "UTC"
+    writer: Writer = "user"
+    """Who logs: what an agent logs is its word, whatever role it gives."""
+
+    def append(
+        self,
+        scope: Scope,
+        messages: Iterable[NewMessage | Mapping[str, Any] | ClientMessage],
+        *,
+        holder: str | None = None,
+    ) -> list[Message]:
+        """Store all of `messages`, in order, or none. Those already held are answered as they are, marked `repeated`.
+
+        With `holder`, only while that holder has the floor of the channel; else it is a `Conflict`.
+        """
+        drafts: list[MessageDraft] = []
+        if isinstance(messages, type | str | bytes | Mapping) or not hasattr(messages, "__iter__"):
+            raise InvalidInput(f"`messages` is a `{type(messages).__name__}`; pass a list of messages")
+        by = self.drafting(self.clock.now())
+        for place, given_one in enumerate(messages, 1):
+            drafts += map(self._marked, self._drafts(given_one, f"message {place}", by))
+            if len(drafts) > self.limits.batch_messages_max:
+                raise LimitExceeded(
+                    f"the batch has more than `batch_messages_max` = {self.limits.batch_messages_max} messages; split it"
+                )
+        if not drafts:
+            return []
+        # Ids made here cannot be held yet, except when the work runs again after an answer was lost.
+        given = [one.id for one in drafts if one.message.id is not None]
+        orders = orders_in(drafts)
+        runs = 0
+
+        def work(tx: Tx) -> list[Message]:
+            nonlocal runs
+            runs += 1
+            suspects = given if runs == 1 else [one.id for one in drafts]
+            if holder is not None:
+                # The session is locked first, as everywhere: in another order, two could wait for each other.
+                tx.latest_session(scope.address)
+                check_floor(tx, scope.address, holder, self.clock.now())
+            return self.put(tx, scope, drafts, suspects, now=by.now, orders=orders)
+
+        return self.store.write(scope.owner, work)
+
+    def _drafts(self, given: NewMessage | Mapping[str, Any] | ClientMessage, where: str, by: DraftRules) -> list[MessageDraft]:
+        """A message as it will be placed; one of a client may be several."""
+        if isinstance(given, NewMessage):
+            return [draft(given, by)]
+        # A list of a client may begin after a call whose result it has.
+        return [replace(draft(one, by), may_be_stray=True) for one in client_messages(given, where, by.new_id)]
+
+    def drafting(self, now: datetime) -> DraftRules:
+        """What makes drafts of messages that arrive now."""
+        return DraftRules(self.limits, now, self.clock.new_id, self.count, self.zone)
+
+    def _marked(self, made: MessageDraft) -> MessageDraft:
+        if self.writer == "user" or made.message.role != "user":
+            return made
+        return replace(made, metadata={**made.metadata, WRITER_KEY: self.writer})
+
+    def put(
+        self,
+        tx: Tx,
+        scope: Scope,
+        drafts: Sequence[MessageDraft],
+        suspects: Sequence[MessageId],
+        *,
+        now: datetime,
+        orders: Orders | None = None,
+    ) -> list[Message]:
+        """`append` as part of a transaction. `suspects` are the ids that may be held already."""
+        address, queue_max = scope.address, self.limits.queue_jobs_max
+        plan = self._placed(tx, scope, drafts, suspects, now)
+        if plan.messages:
+            tx.put_sessions(plan.sessions.values())
+            tx.append(plan.messages)
+            take_in(tx, address, plan.messages, orders_in(drafts) if orders is None else orders, now=now)
+            words = {one.id: one.words for one in drafts}
+            tx.index.add([message_entry(message, words[message.id]) for message in plan.messages], now=now)
+            if plan.calls:
+                tx.put_calls(address, plan.calls.values())
+            _count_turns(tx, address, plan.messages)
+            for number in {*plan.closed, *(message.session_number for message in plan.messages)}:
+                tx.enqueue(session_job(TALLY, address, number, now), now=now, queue_max=queue_max)
+        return plan.results
+
+    def _placed(
+        self, tx: Tx, scope: Scope, drafts: Sequence[MessageDraft], suspects: Sequence[MessageId], now: datetime
+    ) -> AppendPlan:
+        address = scope.address
+        # The session is read first: on stores with row locks, that is what keeps rivals out until we are done.
+        latest = tx.latest_session(address)
+        held = tx.find_messages(suspects) if suspects else {}
+        call_ids = [ToolCallId(one.message.tool_call_id) for one in drafts if one.message.tool_call_id is not None]
+        call_ids += [call.id for one in drafts for call in one.tool_calls]
+        calls = tx.find_calls(address, call_ids) if call_ids else []
+        wanted: set[SessionId | int] = {SessionId(one.message.session) for one in drafts if one.message.session is not None}
+        wanted |= {call.session_number for call in calls}
+        # In one order everywhere, so that two writers that lock the same sessions cannot block each other.
+        sessions = [tx.find_session(address, name) for name in sorted(wanted, key=str)]
+        named: dict[str, Session] = {session.id: session for session in sessions if session is not None}
+        resumed = None
+        if latest is not None and latest.ended_at is not None:
+            for other in tx.conversation.open_sessions(address, limit=1):
+                # Looked up once more, because that is what keeps rivals off its row.
+                resumed = tx.find_session(address, other.id)
+                if resumed is not None:
+                    named[resumed.id] = resumed
+        placing = LogPlacement(
+            address=address,
+            idle=self.session_idle,
+            new_id=self.clock.new_id,
+            held=held,
+            latest=latest,
+            named=named,
+            now=now,
+            calls=calls,
+            resumed=resumed,
+        )
+        return placing.place_all(drafts)
+
+
+def check_floor(tx: Tx, address: Address, holder: str, now: datetime) -> None:
+    """`Conflict` unless `holder` has the floor of the channel."""
+    lease = tx.conversation.lock_turn(address)
+    if lease is None or lease.holder != holder or lease.until <= now:
+        raise Conflict("this turn has lost the channel: its lease ended, and another may have begun; start a new turn")
+
+
+def _count_turns(tx: Tx, address: Address, messages: Sequence[Message]) -> None:
+    said = [message for message in messages if message.role == "user"]
+    if said:
+        latest = max(reversed(said), key=lambda message: message.at)
+        tx.conversation.count_turn(address, len(said), at=latest.at, text=beginning(latest.content))

@@ -1,0 +1,285 @@
+"""Moving the boundary of a working set: what is before it is told by a fold, and stays in the log.
+
+Every move is decided on a reading, its text is written outside any transaction, and it is applied only if the boundary
+still stands where it stood: a message that arrives meanwhile stays in the working set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from perdure.domain.conversation.digests import Digest, DigestSource, Summary, trust_of
+from perdure.domain.conversation.layers import Layers
+from perdure.domain.conversation.messages import Cursor, Message, MessageQuery, Session
+from perdure.domain.errors import Conflict, LimitExceeded, NotFound
+from perdure.domain.knowledge.journal import Attribution
+from perdure.domain.knowledge.memories import least
+from perdure.domain.scope import Address, Owner
+from perdure.domain.text.rules import Json
+from perdure.domain.text.secrets import without_secrets
+from perdure.engine.context.assemble import PINNED_HEADING
+from perdure.engine.conversation.turns import bounded, turn_starts, whole_turns
+from perdure.ports.clock import Clock
+from perdure.ports.store import Store, Tx, View
+from perdure.services.index.writes import enter_digests, leave_digests
+from perdure.services.jobs.idempotency import erasures
+from perdure.services.lessons.lessons import Lessons
+from perdure.services.models.writer import DigestRequest, DigestWriter, WrittenDigest
+
+ACTOR = "fold/1"
+WORKING_READ_MAX = 2_000
+"""More of a working set than this is folded in several steps."""
+TRIES_MAX = 3
+CHARS_PER_TOKEN = 4
+PIN_SHARE = 0.5
+"""So much of a fold's tokens may be pinned lines."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionKey:
+    """One session of one owner."""
+
+    owner: Owner
+    address: Address
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class _WorkingSet:
+    session: Session
+    fold: Digest | None
+    working: list[Message]
+    whole: bool
+    """Whether `working` is all of the working set."""
+    erasures: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _FoldStyle:
+    """How a fold is written: by rules if the talk is casual, in so many words, before somebody stops waiting."""
+
+    casual: bool
+    words_max: int | None
+    until: float | None = None
+
+
+Decide = Callable[[_WorkingSet], int]
+"""How many of the oldest messages of the working set to fold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Folds:
+    store: Store
+    clock: Clock
+    writer: DigestWriter
+    layers: Layers
+    lessons: Lessons
+
+    def bound(self, where: SessionKey, *, casual: bool, force: bool = False, until: float | None = None) -> list[Digest]:
+        """Fold what is over the bounds of a working set (`bounded_history`); `until`: as `DigestRequest` has it."""
+
+        def decide(reading: _WorkingSet) -> int:
+            return bounded(reading.working, self.layers, force=force)
+
+        return self._repeat(where, "bounded_history", decide, _FoldStyle(casual, None, until))
+
+    def fold_request(self, where: SessionKey, *, casual: bool, until: float | None = None) -> list[Digest]:
+        """Before a request is answered: fold all turns that are over, if there are messages enough (`request_fold`)."""
+
+        def decide(reading: _WorkingSet) -> int:
+            if reading.session.working < self.layers.fold_messages_min:
+                return 0
+            return whole_turns(reading.working)
+
+        return self._repeat(where, "request_fold", decide, _FoldStyle(casual, self.layers.fold_words_max, until))
+
+    def flush(self, where: SessionKey, *, casual: bool, now: datetime) -> list[Digest]:
+        """Replace the working set of an active session by its fold, clear that of an inactive one (`periodic_flush`)."""
+        session = self._session(where)
+        silent_s = (now - session.last_at).total_seconds()
+        inactive = session.ended_at is not None or silent_s > self.layers.flush_inactive_s
+        small = session.working < self.layers.flush_messages_min
+        if small and not inactive:
+            return []
+
+        def decide(reading: _WorkingSet) -> int:
+            # Someone spoke meanwhile: then it is not inactive, and what was said last stays.
+            if inactive and reading.session.last_at == session.last_at:
+                return len(reading.working)
+            return whole_turns(reading.working)
+
+        return self._repeat(where, "periodic_flush", decide, _FoldStyle(casual or small, self.layers.fold_words_max))
+
+    def clear(self, where: SessionKey, *, text: str | None = None) -> Digest | None:
+        """Empty the working set at once; `text` (given by the caller) is what the agent sees in its place."""
+        most = self.layers.summary_tokens_max
+        text = None if text is None else without_secrets(text)
+        if text is not None and (tokens := self.writer.count(text)) > most:
+            raise LimitExceeded(f"the text costs {tokens} tokens, more than `summary_tokens_max` = {most}; shorten it")
+
+        def work(tx: Tx) -> Digest | None:
+            session = self._session_in(tx, where)
+            if session.working == 0 and text is None:
+                return None
+            return self.tell(tx, session, session.messages, text or "", policy="clear" if text is None else "replace")
+
+        return self.store.write(where.owner, work)
+
+    def tell(self, tx: Tx, session: Session, last_seq: int, text: str, *, policy: str) -> Digest:
+        """As part of a transaction that holds `session`: what is up to `last_seq` is told by `text` from now on."""
+        base = tx.conversation.latest_digest(session.address, session.number, "fold")
+        told = Summary(without_secrets(text))
+        return self._put(tx, session, base, last_seq, policy, WrittenDigest(told, (), "caller" if text else "none"))
+
+    def undo(self, where: SessionKey) -> Digest:
+        """Put the boundary back to where the newest fold found it."""
+
+        def work(tx: Tx) -> Digest:
+            session = self._session_in(tx, where)
+            newest = tx.conversation.latest_digest(where.address, where.number, "fold")
+            if newest is None:
+                raise NotFound("the session has no fold to undo; list them with `digests()`")
+            now = self.clock.now()
+            undone = replace(newest, undone=True)
+            tx.conversation.put_digest(undone, by=Attribution("user", now, "undo"))
+            leave_digests(tx, [undone], now=now)
+            self.lessons.unfold(tx, undone, now)
+            tx.put_sessions([replace(session, boundary_seq=newest.sources[0].first_seq - 1)])
+            return undone
+
+        return self.store.write(where.owner, work)
+
+    # -- how
+
+    def _repeat(self, where: SessionKey, policy: str, decide: Decide, manner: _FoldStyle) -> list[Digest]:
+        """Fold until `decide` has enough: once, but for a working set too large to read at once."""
+        made: list[Digest] = []
+        conflicts = 0
+        while conflicts < TRIES_MAX:
+            reading = self._read(where)
+            # Of a part of the working set, the last turn may go on in the rest.
+            cut = decide(reading) if reading.whole else max(turn_starts(reading.working), default=0)
+            if cut == 0:
+                return made
+            last_seq = reading.working[cut - 1].seq
+            written = self._write(where, reading, last_seq, manner)
+            digest = self._apply(where, reading, last_seq, policy, written)
+            if digest is None:
+                conflicts += 1  # the boundary moved, or the turn went on: look again
+                continue
+            made.append(digest)
+            if reading.whole:
+                return made
+        raise Conflict(f"the conversation changed {TRIES_MAX} times while it was folded; try again")
+
+    def _read(self, where: SessionKey) -> _WorkingSet:
+        def work(view: View) -> _WorkingSet:
+            session = self._session_in(view, where)
+            after = Cursor(where.number, session.boundary_seq)
+            limit = max(WORKING_READ_MAX, 2 * self.layers.history_messages_max)
+            working = view.list_messages(MessageQuery(where.address, limit, where.number, after=after))
+            fold = view.conversation.latest_digest(where.address, where.number, "fold")
+            whole = len(working) == session.working
+            return _WorkingSet(session, fold, working, whole=whole, erasures=erasures(view))
+
+        return self.store.read(where.owner, work)
+
+    def _write(self, where: SessionKey, reading: _WorkingSet, last_seq: int, manner: _FoldStyle) -> WrittenDigest:
+        tokens_max = self.layers.summary_tokens_max
+        pin_tokens = int(tokens_max * PIN_SHARE)
+        heading = self.writer.count(PINNED_HEADING)
+        wanted = DigestRequest(
+            kind="fold",
+            sources=(DigestSource(where.address, where.number, reading.session.boundary_seq + 1, last_seq),),
+            previous="" if reading.fold is None else reading.fold.text,
+            pinned=() if reading.fold is None else reading.fold.pinned,
+            chars_max=(tokens_max - pin_tokens) * CHARS_PER_TOKEN,
+            words_max=manner.words_max,
+            pin_tokens_max=max(pin_tokens - heading, 1),
+            offline=manner.casual,
+            lessons=not manner.casual,
+            tokens_max=tokens_max - pin_tokens,
+            question=next((one.content for one in reversed(reading.working) if one.role == "user"), ""),
+            until=manner.until,
+        )
+        return self.writer.write(where.owner, wanted)
+
+    def _apply(
+        self, where: SessionKey, reading: _WorkingSet, last_seq: int, policy: str, written: WrittenDigest
+    ) -> Digest | None:
+        """The fold, stored; None if the session is not as it was when the cut was decided."""
+        base = reading.fold
+
+        def work(tx: Tx) -> Digest | None:
+            session = self._session_in(tx, where)
+            newest = tx.conversation.latest_digest(where.address, where.number, "fold")
+            if session.boundary_seq != reading.session.boundary_seq or newest != base:
+                return None
+            if erasures(tx) != reading.erasures:
+                return None  # what was read may be forgotten by now
+            if session.messages > last_seq and not self._starts_turn(tx, where, last_seq + 1):
+                return None
+            made = self._put(tx, session, base, last_seq, policy, written)
+            self.lessons.learn(tx, where.owner, made, made.made_at)
+            return made
+
+        made = self.store.write(where.owner, work)
+        if made is not None:
+            self.lessons.carry(where.owner, made)
+        return made
+
+    def _starts_turn(self, view: View, where: SessionKey, seq: int) -> bool:
+        after = Cursor(where.number, seq - 1)
+        [message] = view.list_messages(MessageQuery(where.address, 1, where.number, after=after))
+        return message.role == "user"
+
+    def _put(self, tx: Tx, session: Session, base: Digest | None, last_seq: int, policy: str, written: WrittenDigest) -> Digest:
+        now = self.clock.now()
+        address, number = session.address, session.number
+        held = tx.conversation.list_digests(address, number, "fold", limit=1)
+        digest = Digest(
+            address=address,
+            session_number=number,
+            kind="fold",
+            version=held[0].version + 1 if held else 1,
+            policy=policy,
+            based_on=0 if base is None else base.version,
+            sources=(DigestSource(address, number, session.boundary_seq + 1, last_seq),),
+            text=written.summary.text,
+            pinned=written.pinned,
+            lessons=written.summary.lessons,
+            fields={**self._covered(tx, session, last_seq), "trust": least((written.trust, trust_of(base)), "agent")},
+            summariser=written.summariser,
+            fallback=False,
+            made_at=now,
+        )
+        why = f"{policy}: messages {session.boundary_seq + 1} to {last_seq}"
+        tx.conversation.put_digest(digest, by=Attribution(ACTOR, now, why))
+        enter_digests(tx, address, number, "fold", now=now)
+        tx.put_sessions([replace(session, boundary_seq=last_seq)])
+        return digest
+
+    def _covered(self, view: View, session: Session, last_seq: int) -> dict[str, Json]:
+        """How many tokens are out of the working set, so that its size is known without reading it."""
+        after = Cursor(session.number, last_seq)
+        left = view.list_messages(MessageQuery(session.address, WORKING_READ_MAX, session.number, after=after))
+        if len(left) < session.messages - last_seq:
+            return {}
+        return {"tokens": session.tokens - sum(message.tokens for message in left)}
+
+    def _session(self, where: SessionKey) -> Session:
+        return self.store.read(where.owner, lambda view: self._session_in(view, where))
+
+    def _session_in(self, view: View, where: SessionKey) -> Session:
+        session = view.find_session(where.address, where.number)
+        if session is None or session.deleted_at is not None:
+            raise NotFound(f"there is no session number {where.number} at this address; it may have been deleted")
+        return session
+
+
+def working_tokens(session: Session, fold: Digest | None) -> int:
+    """What the working set of a session costs, at most."""
+    covered = 0 if fold is None or session.boundary_seq == 0 else fold.fields.get("tokens", 0)
+    return session.tokens - (covered if isinstance(covered, int) else 0)

@@ -1,0 +1,1 @@
+"""Forgetting for good. Touches every table and file of a user."""

@@ -1,0 +1,172 @@
+"""Keeps the indexes of the users who were asked last in memory, and brings one up to date when it is asked for.
+
+A shelf is read within the transaction that uses it: what it holds and what is read for it are of the same moment.
+
+Work that computes all the time is done by one thread at a time.
+
+Python runs one thread at a time anyway. Several that compute hand the interpreter to and fro at every call that lets go of
+it, hundreds of times for one answer: eight of them took three times the processor of one, and answered half as often.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from perdure.domain.scope import Owner
+from perdure.ports.store import View
+from perdure.ports.tables.index import IndexEntry, IndexHead
+
+if TYPE_CHECKING:
+    from perdure.engine.search.index import SegmentStack
+    from perdure.engine.search.segments import Segment
+
+
+CACHE_BYTES_MAX = 512 * 1024 * 1024
+"""What the shelves of all users may take together; those not asked for the longest are dropped first."""
+ROWS_MAX = 100_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class CachedIndex:
+    """A shelf and the state of the index it shows."""
+
+    stack: SegmentStack
+    head: IndexHead
+
+
+class IndexCache:
+    """Safe to share between threads: a shelf is never changed, only replaced."""
+
+    def __init__(self, bytes_max: int = CACHE_BYTES_MAX) -> None:
+        self._bytes_max = bytes_max
+        self._held: OrderedDict[Owner, CachedIndex] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def current(self, view: View, owner: Owner) -> CachedIndex:
+        """The owner's shelf as of the transaction."""
+        head = view.index.head()
+        with self._lock:
+            held = self._held.get(owner)
+            if held is not None:
+                self._held.move_to_end(owner)
+        if held is not None and held.head == head:
+            return held
+        goes_on = held is not None and _continues(held.head, head)
+        made = CachedIndex(_updated_stack(view, held, head) if held is not None and goes_on else _read(view, head), head)
+        self._keep(owner, made)
+        return made
+
+    def drop(self, owner: Owner) -> None:
+        with self._lock:
+            self._held.pop(owner, None)
+
+    @property
+    def bytes(self) -> int:
+        """What is held in memory."""
+        with self._lock:
+            return sum(one.stack.bytes for one in self._held.values())
+
+    def _keep(self, owner: Owner, made: CachedIndex) -> None:
+        with self._lock:
+            rival = self._held.get(owner)
+            if rival is not None and rival.head.incarnation == made.head.incarnation and rival.head.last > made.head.last:
+                return  # somebody has seen a later moment already
+            self._held[owner] = made
+            self._held.move_to_end(owner)
+            total = sum(one.stack.bytes for one in self._held.values()) if len(self._held) > 1 else 0
+            while total > self._bytes_max and len(self._held) > 1:
+                total -= self._held.popitem(last=False)[1].stack.bytes
+
+
+def _continues(seen: IndexHead, head: IndexHead) -> bool:
+    """Whether what was read before is the beginning of what is there now."""
+    return (
+        seen.incarnation == head.incarnation
+        and seen.last <= head.last
+        and seen.vectored <= head.vectored
+        and seen.embedder in ("", head.embedder)
+    )
+
+
+def _read(view: View, head: IndexHead) -> SegmentStack:
+    """Everything: packs where there are any, rows where there are none."""
+    from perdure.engine.search.index import stacked
+    from perdure.engine.search.segments import from_pack
+
+    segments: list[Segment] = []
+    after = 0
+    for pack in view.index.packs():
+        if pack.embedder != head.embedder:
+            continue
+        segments += _from_rows(view, head, after, pack.first - 1)
+        segments.append(from_pack(pack.body))
+        after = pack.last
+    segments += _from_rows(view, head, after, head.last)
+    return stacked(segments)
+
+
+def _from_rows(view: View, head: IndexHead, after: int, upto: int) -> list[Segment]:
+    from perdure.engine.search.segments import segment_of, with_vectors
+
+    rows = view.index.entries(after, upto=upto, limit=ROWS_MAX) if upto > after else []
+    if not rows:
+        return []
+    segment = segment_of(_plain(rows))
+    vectors = dict(view.index.vectors(head.embedder, after, upto=upto)) if head.embedder else {}
+    return [with_vectors(segment, vectors, dims_of(head.embedder)) if vectors else segment]
+
+
+def _updated_stack(view: View, held: CachedIndex, head: IndexHead) -> SegmentStack:
+    """What was read before, and what is new."""
+    from perdure.engine.search.index import stacked
+    from perdure.engine.search.segments import with_vectors
+
+    segments = list(held.stack.segments)
+    if head.vectored > held.head.vectored:
+        late = dict(view.index.vectors(head.embedder, held.head.vectored, upto=min(head.vectored, held.head.last)))
+        for place, segment in enumerate(segments) if late else ():
+            if segment.number[-1] > held.head.vectored:
+                segments[place] = with_vectors(segment, late, dims_of(head.embedder))
+    return stacked([*segments, *_from_rows(view, head, held.head.last, head.last)], held.stack)
+
+
+def _plain(rows: list[IndexEntry]) -> list[tuple[int, int, str, bytes]]:
+    return [(row.number, row.replaces, row.ref, row.body) for row in rows]
+
+
+def dims_of(embedder: str) -> int:
+    """The length of an embedder's vectors, which is the last part of its name."""
+    return int(embedder.rpartition("/")[2] or 0)
+
+
+WAIT_S = 1.0
+"""Whoever has waited so long goes ahead anyway: this is for speed, and nothing may hang on it."""
+
+
+class ThreadGate:
+    """Lets one thread in at a time. Not to be entered twice by one thread."""
+
+    def __init__(self) -> None:
+        self._start()
+
+    def _start(self) -> None:
+        self._pid = os.getpid()
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        if self._pid != os.getpid():
+            self._start()  # after a fork, whoever held it is no longer there
+        lock = self._lock
+        held = lock.acquire(timeout=WAIT_S)
+        try:
+            yield
+        finally:
+            if held:
+                lock.release()

@@ -1,0 +1,287 @@
+"""After a tool: decides what of its result is kept. A model may advise; what is stored is decided and written here."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+from perdure.domain.errors import Conflict, InvalidInput, LimitExceeded, NotFound, PerdureError, Unavailable
+from perdure.domain.models import ChatMessage, Consultation
+from perdure.domain.oversight import SAVE_MODES, Decision, KeptResult, SaveMode, SeriesOffer
+from perdure.domain.scope import ID_BYTES_MAX, Scope
+from perdure.domain.series import FetchRecord
+from perdure.domain.text.rules import Json, brief, check_choice, check_id, same_json, utf8_size
+from perdure.domain.text.secrets import without_secrets_in
+from perdure.domain.times.instants import to_us
+from perdure.domain.times.spans import Span
+from perdure.engine.models.prompts import as_data, filled
+from perdure.engine.oversight.results import (
+    KeepVerdict,
+    as_series,
+    clean_key,
+    entries_in,
+    key_of,
+    plain,
+    preview_of,
+    refused_tool,
+    secret_in,
+    verdict,
+)
+from perdure.ports.clock import Clock
+from perdure.ports.store import Store
+from perdure.ports.tables.oversight import DECISIONS_KEPT
+from perdure.services.models.consultant import Consultant, Question
+from perdure.services.models.prompted import prompt_named
+from perdure.services.oversight.before import GOAL_BYTES_MAX, check_deadline
+from perdure.services.series.series import SeriesService
+from perdure.services.series.state import StateService
+
+GOAL_KEPT_CHARS, REASON_CHARS_MAX = 200, 300
+TOOL_BYTES_MAX = 200
+STORAGE_SCHEMA: dict[str, Json] = {
+    "type": "object",
+    "properties": {"save": {"type": "boolean"}, "key": {"type": "string"}, "reason": {"type": "string"}},
+    "required": ["save", "key", "reason"],
+    "additionalProperties": False,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AfterRequest:
+    """What a tool gave, and how it is to be treated."""
+
+    tool: str
+    value: object
+    goal: str = ""
+    mode: SaveMode | None = None
+    """None: as the setting `save_results` says."""
+    allow: Sequence[str] | None = None
+    deny: Sequence[str] = ()
+    window: Span | None = None
+    """The time that was asked of the tool, if it was asked for one and has answered completely."""
+    deadline_s: float = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class ResultKeeper:
+    store: Store
+    clock: Clock
+    state: StateService
+    series: SeriesService
+    consultant: Consultant | None
+    """None: the rules decide alone."""
+    mode: SaveMode
+
+    def after(self, scope: Scope, result: AfterRequest) -> KeptResult:
+        """What becomes of a tool's result; the decision is recorded whatever it is."""
+        _check(result)
+        began = self.clock.monotonic()
+        mode = self.mode if result.mode is None else result.mode
+        try:
+            value = plain(result.value)
+        except InvalidInput as error:
+            # An agent's tool may return anything; that it is no data is no reason to stop the agent.
+            decided = KeptResult("", result.tool, mode, "none", str(error)[:REASON_CHARS_MAX])
+        except Exception as error:  # noqa: BLE001 - the plugin edge: what a tool returns may be anybody's code
+            decided = KeptResult(
+                "", result.tool, mode, "none", f"the result cannot be read ({type(error).__name__}); return plain data"
+            )
+        else:
+            decided = self._decided(scope, result, mode, value)
+        took_ms = round((self.clock.monotonic() - began) * 1000, 3)
+        kept = replace(decided, id=self.clock.new_id(), took_ms=took_ms)
+        try:
+            self._record(scope, result.goal, kept)
+        except (Unavailable, LimitExceeded) as error:
+            return replace(kept, reason=f"{kept.reason}; the decision could not be recorded: {error}"[:REASON_CHARS_MAX])
+        return kept
+
+    def accept(self, scope: Scope, suggested: KeptResult, value: object) -> KeptResult:
+        """Save what was suggested. `value` is the result that the suggestion was made of."""
+        if not isinstance(suggested, KeptResult):
+            raise InvalidInput(f"`suggested` is a `{type(suggested).__name__}`; pass what `after` answered")
+        if suggested.action != "suggested" or suggested.key is None:
+            raise InvalidInput(
+                f"nothing was suggested here: the decision was `{suggested.action}`; call `after` in mode suggest"
+            )
+        shaped = plain(value)
+        if preview_of(shaped) != suggested.preview:
+            raise InvalidInput("`result` is not the one that the suggestion was made of; pass the same value")
+        secret = secret_in(shaped)
+        if secret is not None:
+            raise InvalidInput(f"{secret}; keep secrets elsewhere")
+        saved = self._stored(scope, replace(suggested, mode="auto"), shaped)
+        saved = replace(saved, id=self.clock.new_id(), reason=f"accepted: {suggested.reason}"[:REASON_CHARS_MAX])
+        self._record(scope, "", saved)
+        return saved
+
+    def _decided(self, scope: Scope, result: AfterRequest, mode: SaveMode, value: Json) -> KeptResult:
+        nothing = KeptResult("", result.tool, mode, "none", "", preview=preview_of(value), window=result.window)
+        refused = refused_tool(result.tool, result.allow, result.deny)
+        if refused is not None:
+            return replace(nothing, reason=refused)
+        secret = secret_in(value)
+        if secret is not None:
+            # Not even its beginning is kept in the record.
+            return replace(nothing, action="refused", reason=f"{secret}; keep secrets elsewhere", preview="")
+        if mode == "manual":
+            return replace(nothing, reason="mode manual: nothing is saved unless somebody says so")
+        found, nothing = self._verdict(scope, result, value, nothing)
+        offer = None if found.final else self._offer(scope, result, value, found)
+        if offer is not None:
+            wanted = replace(nothing, action="suggested", reason=_series_words(offer), key=offer.name, series=offer)
+            # What only looks like a series is offered; merged is what somebody or the goal wants to keep.
+            wants = found.save or offer.entries == 0  # nothing came: only that it was asked is noted
+            if wants and mode == "auto" and self._may_join(scope, result, offer):
+                return self._stored(scope, wanted, value)
+            return wanted
+        if not found.save:
+            return replace(nothing, reason=found.reason)
+        wanted = replace(nothing, action="suggested", reason=found.reason, key=found.key)
+        if mode == "suggest":
+            return wanted
+        if not self._may_replace(scope, result, found.key):
+            why = f"`{found.key}` holds something else already, which no model may replace; accept it, or name it in the goal"
+            return replace(wanted, reason=f"{why}; {found.reason}"[:REASON_CHARS_MAX])
+        return self._stored(scope, wanted, value)
+
+    def _offer(self, scope: Scope, result: AfterRequest, value: Json, found: KeepVerdict) -> SeriesOffer | None:
+        """How the result belongs into a series: by its looks, or because there is one of that name already."""
+        offer = as_series(result.tool, value)
+        if offer is not None:
+            return replace(offer, name=found.key or offer.name)
+        held = self.series.find(scope.owner, found.key)
+        rows = entries_in(value, least=0)
+        if held is None or rows is None or (not rows and result.window is None):
+            return None
+        # A quiet day has one entry or none, and was asked for all the same.
+        spec = held.spec
+        window = result.window or Span(to_us(held.accumulated_since), to_us(held.accumulated_since) + 1)
+        return SeriesOffer(
+            name=held.name,
+            id_field=spec.id_field,
+            time_field=spec.timestamp_field,
+            entries=len(rows),
+            window=window,
+            id_template=spec.id_template,
+        )
+
+    def _may_join(self, scope: Scope, result: AfterRequest, offer: SeriesOffer) -> bool:
+        """Whether entries may go into a series unasked: into a new one, the tool's own, or one that the goal names.
+
+        A model that names another one is not followed: what it points at may be anybody's.
+        """
+        if self.series.find(scope.owner, offer.name) is None or offer.name == key_of(result.tool):
+            return True
+        by_goal = verdict(result.tool, [result.goal], result.goal)
+        return by_goal.save and by_goal.key == offer.name
+
+    def _may_replace(self, scope: Scope, result: AfterRequest, key: str) -> bool:
+        """Whether a result may be saved under a key unasked: a new one, the tool's own, one that the goal names, or one that
+        results of this tool are kept under. As with series, a model that names another one is not followed."""
+        if key == key_of(result.tool) or not self.state.find(scope.owner, key).found:
+            return True
+        by_goal = verdict(result.tool, [result.goal], result.goal)
+        if by_goal.save and by_goal.key == key:
+            return True
+        made = self.store.read(scope.owner, lambda view: view.oversight.list_decisions(limit=DECISIONS_KEPT, kind="after"))
+        return any(
+            one.body.get("action") in ("saved", "unchanged")
+            and (one.body.get("tool"), one.body.get("key")) == (result.tool, key)
+            for one in made
+        )
+
+    def _verdict(self, scope: Scope, result: AfterRequest, value: Json, nothing: KeptResult) -> tuple[KeepVerdict, KeptResult]:
+        """The model's verdict if there is one that can be used, else that of the rules."""
+        by_rules = verdict(result.tool, value, result.goal)
+        if by_rules.final or self.consultant is None:
+            return by_rules, nothing
+
+        def read(answer: Json) -> KeepVerdict:
+            given = cast("dict[str, Json]", answer)
+            key = clean_key(str(given["key"])) or key_of(result.tool)
+            return KeepVerdict(bool(given["save"]), key, " ".join(str(given["reason"]).split())[:REASON_CHARS_MAX])
+
+        data = as_data({"goal": result.goal[:2_000], "tool": result.tool, "result": preview_of(value)})
+        prompt = filled(prompt_named("storage"), {"data": data})
+        question = Question("storage", (ChatMessage("user", prompt),), STORAGE_SCHEMA, read)
+        got: Consultation[KeepVerdict] = self.consultant.ask(scope.owner, question, deadline_s=result.deadline_s)
+        noted = replace(nothing, model_calls=got.calls, outcome=got.outcome)
+        return (by_rules if got.value is None else got.value), noted
+
+    def _stored(self, scope: Scope, wanted: KeptResult, value: Json) -> KeptResult:
+        """`wanted`, carried out. What cannot be stored is told, not raised: the agent's work goes on."""
+        try:
+            return (self._saved if wanted.series is None else self._merged)(scope, wanted, value)
+        except PerdureError as error:
+            return replace(wanted, action="none", reason=f"not kept: {error}"[:REASON_CHARS_MAX])
+
+    def _merged(self, scope: Scope, wanted: KeptResult, value: Json) -> KeptResult:
+        offer = wanted.series
+        rows = entries_in(value, least=0)
+        if offer is None or rows is None:
+            raise InvalidInput("the result is not the one that the suggestion was made of; pass the same value")
+        rules: dict[str, Json] = {"timestamp_field": offer.time_field}
+        rules |= {"id_template": offer.id_template} if offer.id_template else {"id_field": offer.id_field}
+        fetch = FetchRecord(wanted.window, complete=True)
+        done = self.series.merge(scope.owner, offer.name, rows, fetch=fetch, stated=rules)
+        reason = (
+            f"{wanted.reason}; {done.added} added, {done.duplicates} known, {done.updated} of these with another body, "
+            f"whose earlier one is in the history, {len(done.rejected)} rejected"
+        )
+        return replace(wanted, action="merged", reason=reason[:REASON_CHARS_MAX])
+
+    def _saved(self, scope: Scope, wanted: KeptResult, value: Json) -> KeptResult:
+        key = check_id(wanted.key or key_of(wanted.tool), "key", bytes_max=ID_BYTES_MAX)
+        held = self.state.find(scope.owner, key)
+        if held.found and same_json(held.value, value):
+            return replace(wanted, action="unchanged", revision=held.revision, reason=f"`{key}` holds the same already")
+        try:
+            saved = self.state.save(scope.owner, key, value, expected=held.revision)
+        except (Conflict, NotFound):
+            # Somebody wrote meanwhile: theirs stays as the revision before.
+            saved = self.state.save(scope.owner, key, value)
+        kept = f"; the value before is revision {saved.number - 1}" if held.found else ""
+        return replace(wanted, action="saved", key=key, revision=saved.number, reason=f"{wanted.reason}{kept}")
+
+    def _record(self, scope: Scope, goal: str, kept: KeptResult) -> None:
+        body: dict[str, Json] = {
+            "goal": goal[:GOAL_KEPT_CHARS],
+            "tool": kept.tool,
+            "mode": kept.mode,
+            "action": kept.action,
+            "reason": kept.reason,
+            "key": kept.key,
+            "revision": kept.revision,
+            "model_calls": kept.model_calls,
+            "outcome": kept.outcome,
+            "took_ms": kept.took_ms,
+        }
+        decision = Decision(kept.id, self.clock.now(), scope.address, "after", without_secrets_in(body))
+        self.store.write(scope.owner, lambda tx: tx.oversight.put_decision(decision, keep=DECISIONS_KEPT))
+
+
+def _series_words(offer: SeriesOffer) -> str:
+    return f"{offer.entries} entries with `{offer.time_field}` and ids: they belong into a series"
+
+
+def check_tool(tool: str) -> str:
+    """`tool` if a tool can be called that."""
+    return check_id(tool, "tool", bytes_max=TOOL_BYTES_MAX)
+
+
+def _check(result: AfterRequest) -> None:
+    check_tool(result.tool)
+    if utf8_size(result.goal, "`goal`") > GOAL_BYTES_MAX:
+        raise LimitExceeded(f"`goal` has more than {GOAL_BYTES_MAX} bytes; say it in fewer words")
+    check_deadline(result.deadline_s)
+    if result.mode is not None:
+        check_choice(result.mode, "mode", SAVE_MODES)
+    for name in ("allow", "deny"):
+        given = getattr(result, name)
+        is_list = isinstance(given, Collection) and not isinstance(given, str)
+        if given is None and name == "allow":
+            continue
+        if not is_list or not all(isinstance(one, str) for one in given):
+            raise InvalidInput(f"`{name}` = {brief(given, 60)} must be a list of tool names")

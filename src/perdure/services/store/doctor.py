@@ -1,0 +1,157 @@
+"""Proves that the store works by using it: a message goes in, a job runs, the counts come back, and no trace is left.
+
+What the counts of asking models say is told with it: which purposes fail, how, and what helps.
+"""
+
+from __future__ import annotations
+
+import platform
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import groupby
+
+from perdure.domain.conversation.messages import NewMessage
+from perdure.domain.errors import Corrupt
+from perdure.domain.models import Usage
+from perdure.domain.reports import DoctorReport, Health
+from perdure.domain.scope import RESERVED, Address, Owner, Scope
+from perdure.ports.clock import Clock
+from perdure.ports.store import Store
+from perdure.services.conversation.append import Appender
+from perdure.services.conversation.history import LogReader
+from perdure.services.jobs.erasure import Erasures
+from perdure.services.jobs.worker import Handler, Worker
+from perdure.services.store.clock_repair import ClockRepair
+
+SUCCESSES = ("ok", "repaired")
+FAILED_SHARE = 0.5
+ASKED_MIN = 10
+"""Fewer questions say little about a share."""
+RECENT = timedelta(days=1)
+"""A failure that is longer ago, and was followed by an answer, is over."""
+_REMEDIES = {
+    "timeout": "use a faster model or a nearer server",
+    "refused": "check the name of the model and `model_key`",
+    "unavailable": "check the setting `model`, and that its server runs",
+    "unreadable": "use a model that keeps to a JSON schema",
+}
+
+
+def model_troubles(counts: Sequence[Usage], now: datetime) -> list[str]:
+    """A line for each purpose whose last question failed, or most of whose questions do."""
+    return [line for _, group in groupby(sorted(counts, key=_purpose), key=_purpose) if (line := _trouble(list(group), now))]
+
+
+def _trouble(group: list[Usage], now: datetime) -> str | None:
+    failed = [one for one in group if one.outcome not in SUCCESSES]
+    if not failed:
+        return None
+    asked, lost = sum(one.calls for one in group), sum(one.calls for one in failed)
+    last = max(group, key=lambda one: one.last_at)
+    last_failed = max(failed, key=lambda one: one.last_at)
+    often = asked >= ASKED_MIN and lost >= asked * FAILED_SHARE and now - last_failed.last_at < RECENT
+    if last.outcome in SUCCESSES and not often:
+        return None
+    remedy = _REMEDIES.get(last_failed.outcome, "look at the model")
+    words = f"{lost} of {asked} calls for `{last.purpose}` failed, last: {last_failed.outcome}"
+    return f"model: {words}; {remedy}; meanwhile the rules stand in and what waits is tried again"
+
+
+def _purpose(usage: Usage) -> str:
+    return usage.purpose
+
+
+LATE_S = 300.0
+WAIT_S = 0.05
+WAITS_MAX = 100
+DEAD_SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Doctor:
+    store: Store
+    clock: Clock
+    ingest: Appender
+    history: LogReader
+    erasures: Erasures
+    handlers: Mapping[str, Handler]
+    versions: Mapping[str, str]
+    model: str = ""
+    """The chat model in use, if one is."""
+
+    def examine(self, known: Sequence[str] = ()) -> DoctorReport:
+        """Prove the round trip; `known` are degradations the caller has noticed. Of a store that can only be read, only reading
+        is proved.
+        """
+        started = self.clock.monotonic()
+        if not self.store.describe().read_only:
+            self._round_trip()
+        took_ms = (self.clock.monotonic() - started) * 1000
+        seen = self.look((*known, *self._from_the_future()))
+        versions = {"python": platform.python_version(), **self.versions, **seen.store.versions}
+        dead = tuple(self.store.list_dead(limit=DEAD_SHOWN))
+        return DoctorReport(
+            store=seen.store,
+            queue=seen.queue,
+            round_trip_ms=took_ms,
+            versions=versions,
+            degraded=seen.degraded,
+            dead_jobs=dead,
+            model=self.model,
+            models=seen.models,
+        )
+
+    def _from_the_future(self) -> list[str]:
+        seen = ClockRepair(self.store, self.clock).look()
+        if seen.latest is None:
+            return []
+        whose = f"{seen.users} {'user' if seen.users == 1 else 'users'}"
+        rows = f"{seen.rows} rows of {whose} are dated after now, up to {seen.latest.isoformat(timespec='seconds')}"
+        return [f"clock: {rows}; set the clock right, then run `perdure admin repair-clock`"]
+
+    def look(self, known: Sequence[str] = (), users: int = 0) -> Health:
+        """The state of things, without trying anything."""
+        store = self.store.describe()
+        queue = self.store.queue(self.clock.now())
+        degraded = [*store.degraded, *known]
+        remaining = self.erasures.waiting()
+        if remaining is not None:
+            degraded.append(f"erasure: bytes of what was forgotten are still on the disk: {remaining}")
+        if queue.dead:
+            degraded.append(f"jobs: {queue.dead} gave up; mend the cause, then `perdure admin jobs retry`")
+        if queue.failing:
+            degraded.append(f"jobs: {queue.failing} failed and are tried again; `perdure admin jobs list` says why")
+        if queue.late_s > LATE_S:
+            waits = f"jobs: the oldest due one waits for {queue.late_s:.0f} s and no worker takes it"
+            degraded.append(f"{waits}; run `perdure worker`, or open with `background=True`")
+        asked = tuple(self.store.usage())
+        if self.model:
+            degraded += model_troubles(asked, self.clock.now())
+        return Health(store, queue, tuple(degraded), users, asked)
+
+    def _round_trip(self) -> None:
+        """An owner of its own, used once and erased, so that no user's data is touched."""
+        owner = Owner(f"{RESERVED}doctor", self.clock.new_id())
+        scope = Scope(owner, Address())
+        try:
+            [sent] = self.ingest.append(scope, [NewMessage("user", "Is anybody there?")])
+            if self.history.messages(scope, limit=1) != [sent]:
+                raise Corrupt("a message came back other than it was stored; run `perdure admin verify`")
+            self._wait_for_its_job(scope)
+        finally:
+            self.store.erase(owner)
+
+    def _wait_for_its_job(self, scope: Scope) -> None:
+        """Run just this owner's job, unless a worker elsewhere was faster."""
+        worker = Worker(self.store, self.clock, self.handlers, f"doctor-{scope.owner.user}", owner=scope.owner)
+        pause = threading.Event()
+        for _ in range(WAITS_MAX):
+            worker.process(0.0)
+            if self.history.tally(scope, None).messages == 1:
+                return
+            pause.wait(WAIT_S)
+        raise Corrupt(
+            "a message was stored but its job left no result; run `perdure admin verify` and look at `perdure admin jobs list`"
+        )

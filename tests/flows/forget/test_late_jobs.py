@@ -1,0 +1,116 @@
+"""A job that has read something which is then forgotten must not bring it back (T-54)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import perdure
+from perdure.domain.knowledge.proposals import Evidence, Extraction, ExtractionRequest, Proposal
+from perdure.ports.tables.rows import TABLES
+from perdure.testing import StoppedClock
+from scripted import WaitingSummariser
+
+SECRET = "xanadupolis"
+WAIT_S = 60
+
+
+@pytest.fixture
+def clock() -> StoppedClock:
+    return StoppedClock(datetime(2026, 1, 5, 10, 0, tzinfo=UTC))
+
+
+class WaitingExtractor:
+    """Proposes what it is told, and stands still before its first answer."""
+
+    name = "waiting/1"
+
+    def __init__(self) -> None:
+        self.asked, self.go_on = threading.Event(), threading.Event()
+
+    def extract(self, request: ExtractionRequest) -> Extraction:
+        if not self.asked.is_set():
+            self.asked.set()
+            assert self.go_on.wait(WAIT_S)
+        cited = [(one, Evidence(one.id, 0, len(one.content), one.at)) for one in request.messages]
+        return Extraction(tuple(Proposal("PROFILE", "fact", f"Said {one.content}", evidence=(place,)) for one, place in cited))
+
+
+def talk(engine: perdure.Engine) -> perdure.Memory:
+    ana = engine.memory("ana")
+    for number in range(6):
+        ana.append("user", f"I live in {SECRET.title()}, and it is {number} o'clock", id=f"m{number}")
+    return ana
+
+
+def left_of_it(engine: perdure.Engine, folder: Path) -> list[str]:
+    with engine._store.snapshot() as snapshot:
+        rows = [table for table in TABLES for row in snapshot.rows(table) if SECRET in repr(row).lower()]
+    files = [path.name for path in folder.rglob("*.md") if SECRET in path.read_text().lower()]
+    return rows + files
+
+
+def drain(engine: perdure.Engine, clock: StoppedClock) -> None:
+    for _ in range(4):
+        engine.process(WAIT_S)
+        clock.move(hours=1)
+
+
+def forget(engine: perdure.Engine) -> Callable[[], object]:
+    return lambda: engine.memory("ana").forget(messages=("m0", "m5"))
+
+
+def test_a_summary_that_was_being_written_is_written_anew_from_what_is_left(
+    backend: Any, clock: StoppedClock, tmp_path: Path
+) -> None:
+    model = WaitingSummariser(lessons=(f"Never mention {SECRET}",))
+    with backend.open(clock=clock, summariser=model, profile="complete", files_dir=str(tmp_path / "files")) as engine:
+        ana = talk(engine)
+        model.while_it_works(lambda: engine.process(WAIT_S), forget(engine))
+        model.lessons = ()
+        drain(engine, clock)
+        assert left_of_it(engine, tmp_path) == []
+        assert ana.conversation.digests("rolling"), "it is written, of what is left"
+        assert engine.verify().clean
+
+
+def test_what_an_extractor_found_in_forgotten_messages_is_not_learned(
+    backend: Any, clock: StoppedClock, tmp_path: Path
+) -> None:
+    extractor = WaitingExtractor()
+    with perdure.open(settings=backend.settings, clock=clock, extractor=extractor) as engine:
+        talk(engine)
+        worker = threading.Thread(target=engine.process, args=(WAIT_S,))
+        worker.start()
+        assert extractor.asked.wait(WAIT_S)
+        forget(engine)()
+        extractor.go_on.set()
+        worker.join(WAIT_S)
+        drain(engine, clock)
+        assert left_of_it(engine, tmp_path) == []
+        learned = [one.content for memory in engine.memory("ana").memories.list() for one in memory.statements]
+        assert learned == ["Said [forgotten]"], "it was looked through again"
+        assert engine.verify().clean
+
+
+def test_lessons_that_forgotten_messages_taught_leave_the_book(backend: Any, clock: StoppedClock, tmp_path: Path) -> None:
+    files = tmp_path / "files"
+    with backend.open(clock=clock, profile="complete", files_dir=str(files)) as engine:
+        ana = engine.memory("ana")
+        ana.append("user", f"From now on always greet me with {SECRET}", id="m0")
+        for number in range(1, 6):
+            ana.append("user", f"Thank you {number}", id=f"m{number}")
+        book = files / "default" / "ana" / "memory.md"
+        drain(engine, clock)
+        book.write_text(f"{book.read_text()}- Give distances in kilometres\n")
+        assert SECRET in book.read_text()
+        ana.forget(messages=("m0", "m0"))
+        assert SECRET not in book.read_text()
+        drain(engine, clock)
+        assert left_of_it(engine, tmp_path) == []
+        assert [one.text for one in ana.lessons.list()] == ["Give distances in kilometres"], "what a person wrote is taken in"

@@ -1,0 +1,101 @@
+"""What is made of the first things that people tell: how important they are, whole names, one employer after the other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import perdure
+from perdure.testing import StoppedClock
+
+
+@pytest.fixture
+def ana(backend: Any) -> perdure.Memory:
+    return backend.open(clock=StoppedClock()).memory("ana")
+
+
+@pytest.mark.parametrize(
+    ("said", "content", "importance"),
+    [
+        ("My name is Ana.", "Name is Ana", 3),
+        ("John is my cofounder.", "John is my cofounder", 2),
+        ("Rosa is my mother.", "Rosa is my mother", 2),
+        ("I am allergic to peanuts.", "Is allergic to peanuts", 2),
+        ("I am diabetic.", "Is diabetic", 2),
+        ("I like jazz.", "Likes jazz", 1),
+    ],
+)
+def test_names_relations_and_health_matter_more_than_taste(
+    ana: perdure.Memory, said: str, content: str, importance: int
+) -> None:
+    """S3-9, S3-22."""
+    ana.append("user", said)
+    [found] = ana.memories.list()
+    assert (found.content, found.memory.importance) == (content, importance)
+
+
+def test_a_person_who_matters_has_a_card(ana: perdure.Memory) -> None:
+    """S3-49: a card shows what has an importance of at least 2."""
+    ana.append("user", "Rosa is my mother.")
+    given = ana.context("What could I cook for Rosa?", budget_tokens=2_000)
+    [card] = [block for block in given.blocks if block.kind == "memories"]
+    assert "[person:rosa]: Rosa is my mother" in card.text
+
+
+@pytest.mark.parametrize(
+    ("said", "content"),
+    [
+        ("I work at St. Mary's hospital.", "Works at St. Mary's hospital"),
+        ("I work for the U.S. Navy. It is hard.", "Works at the U.S. Navy"),
+        ("I live in St. Louis.", "Lives in St. Louis"),
+        ("I moved to the U.S. Next year we marry.", "Lives in the U.S."),
+    ],
+)
+def test_names_with_full_stops_are_whole(ana: perdure.Memory, said: str, content: str) -> None:
+    ana.append("user", said)
+    assert content in [found.content for found in ana.memories.list()]
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize(
+    "said",
+    [
+        "I quit my job at Google last month and joined Stripe.",
+        "I left Google and joined Stripe.",
+        "I resigned from my position at Google in March and started working at Stripe.",
+    ],
+)
+def test_one_sentence_ends_one_employer_and_begins_another(ana: perdure.Memory, said: str, *, known: bool) -> None:
+    if known:
+        ana.append("user", "I work at Google.")
+        assert [found.content for found in ana.memories.list()] == ["Works at Google"]
+    ana.append("user", said)
+    assert [found.content for found in ana.memories.list()] == ["Works at Stripe"]
+
+
+def test_originals_of_a_fold_are_listed_with_what_they_said(ana: perdure.Memory) -> None:
+    """S3-15, S3-48."""
+    told = {
+        "fact": ["Rosa is a nurse", "Rosa lives in Porto"],
+        "preference": ["Rosa loves roses", "Rosa likes tea"],
+        "habit": ["Rosa swims on Mondays"],
+        "relationship": ["Rosa is my mother"],
+        "friction": ["Rosa hates queues"],
+    }
+    for fact_type, contents in told.items():
+        for content in contents:
+            ana.remember(content, "PEOPLE", entities=["person:Rosa"], fact_type=fact_type)  # type: ignore[arg-type]
+    assert len(ana.memories.curate().folds) == 1
+    listed = ana.memories.list(archived=True)
+    originals = {one.memory.fact_type: one for one in listed if one.memory.status == "ARCHIVED"}
+    assert {kind: [one.content for one in held.statements] for kind, held in originals.items()} == told
+    key = originals["habit"].memory.record_key
+    assert ana.memories.get(key).content == "Rosa swims on Mondays"
+    assert [one.content for one in ana.memories.history(key)] == ["Rosa swims on Mondays"]
+    [fold] = ana.memories.list()
+    assert sorted(one.content for one in fold.statements) == sorted(one for some in told.values() for one in some)
+    [hit, *_] = ana.recall("When does Rosa swim?").hits
+    assert hit.memory == fold.memory.record_key, "it is told once"
+    ana.forget(memory=fold.memory.record_key)
+    assert "swims" not in str(ana.memories.list(archived=True))

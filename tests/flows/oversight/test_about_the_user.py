@@ -1,0 +1,94 @@
+"""What `before` gives of the user themselves: a profile, what limits a goal, the thing it names; and nothing where none is due."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+import perdure
+from perdure.testing import StoppedClock
+
+NOW = datetime(2026, 6, 15, 12, tzinfo=UTC)
+KEYS = {
+    "kudos_givers_2025": ["Bo", "Mia"],
+    "wifi_settings": {"ssid": "home"},
+    "household_budget": {"housing": 900, "food": 400},
+    "favorite_routes": ["river loop"],
+    "medication_schedule": {"evening": "one"},
+    "grocery_list": ["milk"],
+    "car_service": {"due": "2026-09"},
+    "gym_plan": {"monday": "legs"},
+    "birthday_list": ["Bo"],
+}
+
+
+@pytest.fixture
+def ana() -> perdure.Memory:
+    clock = StoppedClock(NOW)
+    engine = perdure.open("memory:", clock=clock)
+    ana = engine.memory("ana", agent="coach")
+    for text in ("I am allergic to peanuts", "My name is Ana", "I like climbing", "I live in Lisbon", "I work at Acme"):
+        ana.remember(text)
+    ana.append("user", "billing-core runs on Postgres 15; its migrations are in db/versions")
+    clock.move(days=2)
+    engine.process()
+    for key, value in KEYS.items():
+        ana.state.save(key, value)
+    return ana
+
+
+@pytest.mark.parametrize("goal", ["What do you know about me?", "Who am I?", "What are my hobbies?", "Recommend a gift for me"])
+def test_a_question_about_the_user_gets_a_short_profile(ana: perdure.Memory, goal: str) -> None:
+    given = ana.before(goal)
+    assert [block.kind for block in given.blocks if block.kind == "profile"] == ["profile"]
+    assert all(word in given.text for word in ("peanuts", "Ana", "climbing", "Lisbon", "Acme"))
+    assert given.tokens <= 300
+    assert not set(KEYS) & set(given.values)
+
+
+def test_an_allergy_limits_what_is_cooked_though_no_word_is_the_same(ana: perdure.Memory) -> None:
+    given = ana.before("What should I cook tonight?")
+    [block] = [block for block in given.blocks if block.kind == "limits"]
+    assert "allergic to peanuts" in block.text
+
+
+def test_the_project_that_a_goal_names_is_given(ana: perdure.Memory) -> None:
+    assert "Postgres 15" in ana.before("Write a migration for billing-core").text
+
+
+@pytest.mark.parametrize(
+    "goal",
+    [
+        "Hello!",
+        "Good morning :)",
+        "Thanks, that's all",
+        "What is the capital of France?",
+        "How tall is Mount Everest?",
+        "What's 17 % of 2340?",
+        "Translate into German: my cousin is allergic to nuts",
+        "Write a limerick about a peanut",
+        "What is a peanut allergy?",
+    ],
+)
+def test_greetings_and_general_knowledge_get_nothing(ana: perdure.Memory, goal: str) -> None:
+    given = ana.before(goal)
+    assert given.nothing, given.text
+
+
+def test_what_is_archived_or_of_another_agent_is_in_no_profile(ana: perdure.Memory) -> None:
+    [old] = [one for one in ana.memories.list() if any("Acme" in each.content for each in one.statements)]
+    ana.memories.archive(old.memory.key)
+    assert "Acme" not in ana.before("What do you know about me?").text
+
+
+def test_of_nine_keys_the_seeds_goal_loads_the_one_it_is_about(ana: perdure.Memory) -> None:
+    """S1-2, S1-6, T-17: without a model."""
+    given = ana.before("Which of my kudos givers from 2025 gave me kudos?", target="goal")
+    assert set(given.values) & set(KEYS) == {"kudos_givers_2025"}
+
+
+def test_what_is_spent_on_housing_loads_the_budget_alone(ana: perdure.Memory) -> None:
+    """S1-2, T-17."""
+    given = ana.before("How much do I spend on housing?", target="goal")
+    assert set(given.values) & set(KEYS) == {"household_budget"}

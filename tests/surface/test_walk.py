@@ -1,0 +1,50 @@
+"""The walks that `tools/walk.py` traces stay short."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import walk
+from walk import Function, Walk
+
+MODULES_MAX = {"append": 28, "jobs": 66, "recall": 35, "before": 68, "fetch": 19}
+"""Through how many modules each call may lead. These numbers may only shrink; `python tools/walk.py NAME --calls` shows the way.
+`before` took one more when fences became a module of their own; it and `recall` one more when reading began to learn."""
+
+
+@pytest.fixture(scope="module")
+def walks() -> dict[str, Walk]:
+    return walk.walks()
+
+
+@pytest.fixture(scope="module")
+def modules() -> dict[str, list[str]]:
+    """What each walk touches, traced in a process of its own: what other tests left in memory would change the way."""
+    done = subprocess.run([sys.executable, walk.__file__, "--json"], capture_output=True, text=True, check=True, timeout=300)
+    return {name: one["modules"] for name, one in json.loads(done.stdout).items()}
+
+
+@pytest.mark.parametrize("name", walk.WALKS)
+def test_a_call_leads_through_few_modules(name: str, modules: dict[str, list[str]]) -> None:
+    assert len(modules[name]) <= MODULES_MAX[name], "\n".join(modules[name])
+
+
+def test_a_walk_is_read_from_the_outside_in(walks: dict[str, Walk]) -> None:
+    lines = list(walks["recall"].lines())
+    assert "handles/memory.py Memory.recall" in [line.strip() for line in lines[:3]]
+    assert len(lines) == len(walks["recall"].called_by)
+    assert any(line.strip().startswith("adapters/sqlite/store.py ") for line in lines)
+
+
+def test_a_change_of_room_is_counted_once_for_each_pair_of_functions() -> None:
+    trip = Walk()
+    ask, read, row = Function("handles/a.py", "ask"), Function("services/b.py", "read"), Function("services/c.py", "row")
+    for called, by in ((ask, None), (read, ask), (row, read), (read, ask), (row, ask)):
+        trip.enter(called, by)
+    assert trip.changes == 2
+    assert trip.modules == ["handles/a.py", "services/b.py", "services/c.py"]
+    assert list(trip.lines()) == ["handles/a.py ask", "  services/b.py read", "    services/c.py row"]
