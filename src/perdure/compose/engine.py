@@ -75,7 +75,7 @@ if TYPE_CHECKING:
     from perdure.services.portability.transfer import Portability
 
 
-MESSAGES_PER_READING = 5
+MESSAGES_PER_READING = 10
 """A call that reads looks at the time after so many messages."""
 
 

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from contextvars import Context, ContextVar
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from typing import Any, TypeVar, cast
 
 from perdure.domain.errors import PerdureError
@@ -57,17 +58,17 @@ class CatchUp:
         return self.seconds > 0 and any(job.kind in self.handlers and is_due(job, now) for job in waiting)
 
     def run(self, owner: Owner, kinds: Sequence[str]) -> None:
-        """Do what is due for the owner, until nothing is or the time is up. What goes wrong is kept with the job, or counted
-        here: a call that reads answers with what is there.
+        """Do what is due for the owner, until nothing is or the time is up; one job of each kind in any case, so that a few
+        messages are read on a slow machine, too. What goes wrong is kept with the job, or counted here: a call that reads
+        answers with what is there.
         """
         try:
             if self.store.describe().read_only:
                 return
             until = self.clock.monotonic() + self.seconds
             self._work(owner, LEARNING, self.seconds)
-            left = until - self.clock.monotonic()
-            if INDEX_JOB in kinds and INDEX_JOB in self.handlers and left > 0 and self.indexes(owner):
-                self._work(owner, (INDEX_JOB,), left)
+            if INDEX_JOB in kinds and INDEX_JOB in self.handlers and self.indexes(owner):
+                self._work(owner, (INDEX_JOB,), max(0.0, until - self.clock.monotonic()))
             self.last_failure = None
         except PerdureError as error:
             self.failures += 1
@@ -77,7 +78,7 @@ class CatchUp:
         mine = {kind: self.handlers[kind] for kind in kinds if kind in self.handlers}
         worker = Worker(self.store, self.clock, mine, f"reading-{self.clock.new_id()}", owner=owner)
         # In a context of its own: what the jobs change is no doing of the call that waits for them.
-        Context().run(worker.process, seconds)
+        Context().run(partial(worker.process, seconds, one_of_each=True))
 
     def tell(self, waiting: Sequence[Job], now: datetime) -> None:
         """Have it in the log, once, that work waits which nobody does."""

@@ -126,9 +126,16 @@ class Worker:
     _counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(("ran", "failed", "parked", "lost"), 0))
 
     def process(
-        self, seconds: float, stop: threading.Event | None = None, *, progress: Progress | None = None
+        self,
+        seconds: float,
+        stop: threading.Event | None = None,
+        *,
+        progress: Progress | None = None,
+        one_of_each: bool = False,
     ) -> ProcessReport:
-        """Run what is due until nothing is, the time is up, or `stop` is set. `progress` is told each kind with its count."""
+        """Run what is due until nothing is, the time is up, or `stop` is set. `progress` is told each kind with its count.
+        `one_of_each`: one job of each kind is run even if the time is up, so that a slow machine gets there, too.
+        """
         if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds >= 0:
             raise InvalidInput(f"`seconds` = {seconds} must be a number of seconds from 0 on")
         self._ensure_repeating()
@@ -136,8 +143,9 @@ class Worker:
         seen: dict[str, int] = {}
         until = self.clock.monotonic() + seconds
         with LeaseKeeper(self.store, self.clock, self.lease_s) as keeper:
+            kinds = tuple(self.handlers)
             for _ in range(RUNS_PER_TURN_MAX):
-                claim = Claim(self.name, tuple(self.handlers), self.clock.now(), self.lease_s, owner=self.owner)
+                claim = Claim(self.name, kinds, self.clock.now(), self.lease_s, owner=self.owner)
                 jobs = self.store.claim(claim)
                 for job in jobs:
                     began = self.clock.monotonic()
@@ -145,10 +153,12 @@ class Worker:
                         self._run(job)
                     if self.rest and stop is not None:
                         stop.wait(min(REST_MAX_S, self.rest * (self.clock.monotonic() - began)))
+                    seen[job.kind] = seen.get(job.kind, 0) + 1
                     if progress is not None:
-                        seen[job.kind] = seen.get(job.kind, 0) + 1
                         progress(job.kind, seen[job.kind])
-                if not jobs or self.clock.monotonic() >= until or (stop is not None and stop.is_set()):
+                if self.clock.monotonic() >= until:
+                    kinds = tuple(kind for kind in kinds if one_of_each and kind not in seen)
+                if not jobs or not kinds or (stop is not None and stop.is_set()):
                     break
         return ProcessReport(**self._counts, leases_missed=keeper.missed)
 
