@@ -9,7 +9,7 @@ JOBS ?= 3
 unexport PYTHONDONTWRITEBYTECODE
 CODE := src tests bench proof examples tools conftest.py
 
-.PHONY: run demo demo-day test test-model test-citus check format bench docs proof proof-quick simulate mutants clean
+.PHONY: run demo demo-day test test-model test-citus check format bench docs pictures proof proof-quick simulate mutants clean
 
 run: $(VENV)/.server-installed  ## Make the environment and serve the page, the API and MCP on this machine.
 	@$(BIN)/perdure serve $(if $(PORT),--port $(PORT))
@@ -80,6 +80,9 @@ mutants: $(VENV)/.test-installed  ## Break storage and scope code one operator a
 
 docs: $(VENV)/.test-installed  ## Build the documentation as a site into build/site; a warning is an error.
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+pictures: $(VENV)/.test-installed  ## Draw the pictures of the documentation anew, from the demo data, into docs/images.
+	SCREENSHOTS_DIR=docs/images $(BIN)/python -m pytest -q -n 0 tests/web/test_all_pages.py -k drawn_for_the_documentation
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -12,6 +12,9 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
+from playwright.sync_api import sync_playwright
+
+import browser
 
 ROOT = Path(__file__).parents[2]
 LOADED = {"img": "src", "script": "src", "link": "href", "iframe": "src", "source": "src", "video": "src", "object": "data"}
@@ -99,3 +102,29 @@ def test_no_page_loads_anything_from_elsewhere(site: Path, pages: dict[Path, Pag
     assert {target for page in pages.values() for target in page.loads if FOREIGN.match(target)} == set()
     styles = {path.name: CSS_URL.findall(path.read_text(encoding="utf-8")) for path in site.rglob("*.css")}
     assert {name: found for name, found in styles.items() if found} == {}
+
+
+def test_search_works_when_the_site_is_opened_from_a_folder(site: Path) -> None:
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=browser.find(), args=list(browser.ARGUMENTS))
+        try:
+            page = chromium.new_page()
+            page.set_default_timeout(120_000)
+            page.goto((site / "how-to" / "mcp.html").as_uri())
+            page.locator("input[name=query]").click()
+            page.keyboard.type("coverage ledger")
+            page.wait_for_selector(".md-search-result__item", state="attached")
+            assert page.locator(".md-search-result__item").count() > 0
+        finally:
+            chromium.close()
+
+
+def test_language_models_find_a_list_of_the_pages_and_the_pages_in_full(site: Path) -> None:
+    listed = (site / "llms.txt").read_text(encoding="utf-8")
+    assert listed.startswith("# perdure\n\n> ")
+    targets = re.findall(r"^- \[[^\]]+\]\(([^)]+)\): \S", listed, re.MULTILINE)
+    assert len(targets) > 40
+    assert [target for target in targets if not (site / target).is_file()] == []
+    full = (site / "llms-full.txt").read_text(encoding="utf-8")
+    assert (ROOT / "docs" / "start.md").read_text(encoding="utf-8").strip() in full
+    assert "# Decisions" not in full
