@@ -37,13 +37,23 @@ class Framework:
     requirements: tuple[str, ...]
     source: str | None = None
     """A package whose source distribution is unpacked beside the environment."""
+    more_sources: tuple[str, ...] = ()
+    """Others."""
 
 
 FRAMEWORKS: Mapping[str, Framework] = {
     "openai-agents": Framework(
         ("openai-agents", "pytest", "pytest-asyncio", "pytest-mock", "inline-snapshot", "graphviz"), "openai-agents"
     ),
-    "langgraph": Framework(("langgraph-checkpoint", "langgraph-checkpoint-conformance")),
+    "langgraph": Framework(
+        (
+            *("langgraph-checkpoint", "langgraph-checkpoint-conformance", "langgraph-checkpoint-sqlite"),
+            *("pytest", "pytest-asyncio", "pytest-mock"),
+        ),
+        "langgraph-checkpoint",
+        ("langgraph-checkpoint-sqlite",),
+    ),
+    "langchain": Framework(("langchain", "langchain-tests")),
 }
 
 
@@ -52,10 +62,14 @@ def python(name: str) -> Path:
     return FOLDER / name / "bin" / "python"
 
 
-def source(name: str) -> Path:
-    """The unpacked source of a framework, with its tests."""
-    [found] = (FOLDER / name / "source").iterdir()
+def source(name: str, package: str | None = None) -> Path:
+    """The unpacked source of a framework, or of another package of its environment, with its tests."""
+    [found] = _unpacked(name, package or FRAMEWORKS[name].source or name)
     return found
+
+
+def _unpacked(name: str, package: str) -> list[Path]:
+    return list((FOLDER / name / "source").glob(f"{package.replace('-', '_')}-[0-9]*"))
 
 
 def install(name: str) -> None:
@@ -87,15 +101,16 @@ def _make(name: str) -> str:
     # Behind everything else: what the framework pins goes first, what perdure needs besides is ours.
     own = place / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages" / "perdure.pth"
     own.write_text(f"{ROOT / 'src'}\n{sysconfig.get_path('purelib')}\n")
-    if framework.source is None or (place / "source").is_dir():
-        return ""
-    pin = next(line for line in pins.read_text().splitlines() if line.startswith(f"{framework.source}=="))
-    options = ["--quiet", "--no-deps", "--no-binary", framework.source, "--dest", str(place / "fetched")]
-    if said := _pip(name, "download", *options, pin):
-        return said
-    [archive] = (place / "fetched").glob("*.tar.gz")
-    with tarfile.open(archive) as packed:
-        packed.extractall(place / "source", filter="data")
+    for package in filter(None, (framework.source, *framework.more_sources)):
+        if _unpacked(name, package):
+            continue
+        pin = next(line for line in pins.read_text().splitlines() if line.startswith(f"{package}=="))
+        fetched = place / "fetched" / package
+        if said := _pip(name, "download", "--quiet", "--no-deps", "--no-binary", package, "--dest", str(fetched), pin):
+            return said
+        [archive] = fetched.glob("*.tar.gz")
+        with tarfile.open(archive) as packed:
+            packed.extractall(place / "source", filter="data")
     return ""
 
 

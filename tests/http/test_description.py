@@ -34,7 +34,7 @@ NOT_OVER_HTTP = {
     "UserSeries": set[str](),
     "SeriesHandle": {"fetch", "rows", "entries", "to_pandas", "to_polars", "to_arrow", "export"}
     | {"cleanup", "windows", "history", "count", "first", "last", "per", "group", "distinct"},
-    "State": {"load", "keys", "search", "clear"},
+    "State": {"load", "keys", "clear"},
     "Conversation": {"search", "fold", "clear", "replace", "digest", "expand", "agent_state", "tally"},
     "Memories": {"changes", "foundation", "rejections", "seed", "extract", "curate", "audit"},
     "JournalHandle": {"diff"},

@@ -68,7 +68,7 @@ from perdure.handles.lessons import LessonHandle, LessonId, OfAgent, Reach
 from perdure.handles.operation import UNSET
 from perdure.handles.registry.toolset import HostTool
 from perdure.handles.series import Entries, Field, FromStart, StaleFor, UpToEnd, UserSeries
-from perdure.handles.state import Expected, Key, OfRevision, Pattern, Request, State
+from perdure.handles.state import Expected, IndexText, Key, OfRevision, Pattern, Request, State
 from perdure.handles.tools import ID_FIELD, TIMESTAMP_FIELD, Permission, Result, Tools
 from perdure.ports.files import Source, Target
 from perdure.ports.store import Progress
@@ -1055,9 +1055,17 @@ class AsyncState(Awaited[State]):
         expires_in_s: float | None = None,
         request: Request = None,
         verbatim: bool = False,
+        index: Sequence[IndexText] = (),
     ) -> int:
         return await self._threads.run(
-            self._sync.save, key, value, expected=expected, expires_in_s=expires_in_s, request=request, verbatim=verbatim
+            self._sync.save,
+            key,
+            value,
+            expected=expected,
+            expires_in_s=expires_in_s,
+            request=request,
+            verbatim=verbatim,
+            index=index,
         )
 
     async def append(self, key: Key, items: Sequence[Json], *, expected: Expected = None, request: Request = None) -> int:
@@ -1078,8 +1086,8 @@ class AsyncState(Awaited[State]):
     async def list(self, pattern: Pattern = "*", *, limit: int | None = None) -> Sequence[KeyInfo]:
         return await self._threads.run(self._sync.list, pattern, limit=limit)
 
-    async def search(self, pattern: Pattern, *, limit: int | None = None) -> StateMatches:
-        return await self._threads.run(self._sync.search, pattern, limit=limit)
+    async def search(self, pattern: Pattern = "*", *, query: str | None = None, limit: int | None = None) -> StateMatches:
+        return await self._threads.run(self._sync.search, pattern, query=query, limit=limit)
 
     async def history(self, key: Key, *, limit: arg.Limit = 100, before: arg.BeforeNumber = None) -> Sequence[Revision]:
         return await self._threads.run(self._sync.history, key, limit=limit, before=before)

@@ -34,6 +34,7 @@ from perdure.services.context.assembly import ContextAssembly
 from perdure.services.context.knowledge import KnowledgeReader
 from perdure.services.context.prompt import PromptService
 from perdure.services.context.recall import RecallService
+from perdure.services.context.state_search import StateSearch
 from perdure.services.conversation.append import Appender
 from perdure.services.conversation.digests import Digests
 from perdure.services.conversation.folds import Folds
@@ -259,6 +260,7 @@ def compose(store: Store, clock: Clock, settings: Settings, given: HostModels) -
     services = MemoryServices(
         conversation=talk.services,
         state=state,
+        state_search=StateSearch(recall, state),
         series=SeriesServices(series, Aggregates(store), ReadThrough(store, series)),
         knowledge=knowledge,
         recall=recall,

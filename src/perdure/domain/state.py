@@ -1,6 +1,7 @@
 """Key-value state: any JSON under a key, with every revision kept.
 
-A value that is kept verbatim, and a list that is appended to, have a form of their own: an object whose only key is a mark.
+A value that is kept verbatim, and a list that is appended to, have a form of their own: an object whose first key is a mark.
+A verbatim value may have texts that it is found by; they stand beside it.
 """
 
 from __future__ import annotations
@@ -9,19 +10,22 @@ import json
 import math
 import re
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from perdure.domain.errors import InvalidInput
 from perdure.domain.text.rules import JSON_DEPTH_MAX, Json, brief, check_json, compact_json
+from perdure.domain.text.secrets import without_secrets
 
 MARK = "perdure:"
-VERBATIM, LIST = f"{MARK}verbatim", f"{MARK}list"
+VERBATIM, LIST, FOUND_BY = f"{MARK}verbatim", f"{MARK}list", f"{MARK}found by"
 _BYTES, _TEXT, _TUPLE, _PAIRS = f"{MARK}bytes", f"{MARK}text", f"{MARK}tuple", f"{MARK}pairs"
 BEGINNINGS = (f'{{"{VERBATIM}":', f'{{"{LIST}":')
 FORGOTTEN_VALUE = "[forgotten]"
 """What stands for a verbatim value that told of what was forgotten: such a value is whole, or gone."""
+TEXTS_MAX = 64
+"""So many texts a value may be found by: each is compared on its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +75,8 @@ class StateMatches:
     matches: tuple[str, ...]
     results: dict[str, Json] = field(default_factory=dict)
     truncated: bool = False
+    scores: dict[str, float] = field(default_factory=dict)
+    """With a question, how near each is in meaning: 1 is the same. The nearest comes first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +104,44 @@ def beginning_of(body: str) -> str | None:
 
 
 def is_plain(body: str | None) -> bool:
-    """Whether it is a value that may be searched, shown in part, and offered to an agent."""
+    """Whether it is a value that may be shown in part, and offered to an agent."""
     return body is None or beginning_of(body) is None
+
+
+def is_found(body: str | None) -> bool:
+    """Whether a value is in the search index: a plain one by its key and beginning, a verbatim one by the texts it has."""
+    return body is not None and (is_plain(body) or bool(found_by(body)))
+
+
+def found_by(body: str | None) -> tuple[str, ...]:
+    """The texts that a verbatim value is found by."""
+    if body is None or not body.startswith(BEGINNINGS[0]) or FOUND_BY not in body:
+        return ()
+    return tuple(json.loads(body).get(FOUND_BY, ()))
+
+
+def check_texts(texts: object) -> tuple[str, ...]:
+    """The texts that a value is to be found by, each in one line, without secrets: unlike the value, they are shown."""
+    if not isinstance(texts, list | tuple):
+        raise InvalidInput(f"`index` = {brief(texts)} must be a list of texts; to give one, put it into one")
+    if len(texts) > TEXTS_MAX:
+        raise InvalidInput(f"`index` has {len(texts)} texts, more than {TEXTS_MAX}; give those that matter")
+    for place, one in enumerate(texts):
+        if not isinstance(one, str):
+            raise InvalidInput(f"`index[{place}]` = {brief(one)} must be a text")
+    return tuple(without_secrets(line) for place, one in enumerate(texts) if (line := _line(one, f"`index[{place}]`")))
+
+
+def _line(text: str, what: str) -> str:
+    return " ".join(_text(text, what).replace("\0", " ").split())
 
 
 def check_unmarked(value: Json) -> None:
     """Refuse a value that would be mistaken for one of ours."""
-    if isinstance(value, dict) and len(value) == 1 and next(iter(value)) in (VERBATIM, LIST):
-        raise InvalidInput(f"`value` has the one key {next(iter(value))!r}, which is reserved; save it with `verbatim=True`")
+    if isinstance(value, dict) and value and next(iter(value)) in (VERBATIM, LIST):
+        raise InvalidInput(
+            f"`value` begins with the key {next(iter(value))!r}, which is reserved; save it with `verbatim=True`"
+        )
 
 
 def list_part(body: str | None) -> ListPart | None:
@@ -119,9 +155,9 @@ def list_part(body: str | None) -> ListPart | None:
         raise ValueError(f"a part of a list in an unknown form: {type(error).__name__}") from None
 
 
-def verbatim_body(value: object) -> str:
-    """The stored form of a value that comes back as it is."""
-    stored = {VERBATIM: encoded(value, "`value`")}
+def verbatim_body(value: object, texts: Sequence[str] = ()) -> str:
+    """The stored form of a value that comes back as it is, and is found by these texts."""
+    stored = {VERBATIM: encoded(value, "`value`"), **({FOUND_BY: list(texts)} if texts else {})}
     check_json(stored, "`value`")  # it may be deeper than what it stands for
     return compact_json(stored)
 
@@ -135,6 +171,8 @@ def decoded_body(body: str) -> Json:
 def check_stored(body: str) -> None:
     """`ValueError` or `InvalidInput` unless a stored value of a form of its own can be read back."""
     part = list_part(body)
+    if any(not isinstance(one, str) for one in found_by(body)):
+        raise ValueError("a verbatim value that is found by something else than texts")
     try:
         for one in (json.loads(body)[VERBATIM],) if part is None else part.items:
             encoded(decoded(one), "it")
@@ -202,7 +240,8 @@ def _text(text: str, what: str) -> str:
 def without_telling(held: Json, change: Callable[[str], str]) -> Json:
     """A stored value of a form of its own without what `change` would strike out: each value of it stays whole, or goes."""
     if VERBATIM in held:
-        return {VERBATIM: FORGOTTEN_VALUE} if _tells(held[VERBATIM], change) else held
+        tells = _tells(held[VERBATIM], change) or _tells(held.get(FOUND_BY, []), change)
+        return {VERBATIM: FORGOTTEN_VALUE} if tells else held
     told = held[LIST]
     return {LIST: {**told, "items": [FORGOTTEN_VALUE if _tells(one, change) else one for one in told["items"]]}}
 

@@ -120,7 +120,7 @@ class Memory(Handle):
     @property
     def state(self) -> State:
         """Key-value state of this user, shared by their agents and channels."""
-        return State(self.scope, self._do.state, self._log)
+        return fresh_as(self, State(self.scope, self._do.state, self._do.state_search, self._log))
 
     @property
     def series(self) -> UserSeries:

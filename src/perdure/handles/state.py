@@ -6,17 +6,19 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from perdure.domain.scope import Scope
-from perdure.domain.state import KeyInfo, Revision, StateMatches, StateValue
-from perdure.domain.text.rules import Json
+from perdure.domain.state import TEXTS_MAX, KeyInfo, Revision, StateMatches, StateValue, check_texts
+from perdure.domain.text.rules import Json, check_flag
 from perdure.handles import arguments as arg
-from perdure.handles.operation import Arg, Handle, names, operation
+from perdure.handles.operation import Arg, Handle, fresh, names, operation
 from perdure.services.access.log import AccessLog
 from perdure.services.access.mentions import Mention
 from perdure.services.access.tracing import DELETE, UPSERT
+from perdure.services.context.state_search import StateSearch
 from perdure.services.series.state import StateService
 
 SEARCHED = 100
 Key = Annotated[str, arg.an_id("The key.", "units")]
+IndexText = Annotated[str, Arg("A text.", max_length=arg.TEXT_CHARS_MAX)]
 Pattern = Annotated[
     str,
     Arg("A glob; case matters.", min_length=1, max_length=400, pattern=arg.PLAIN, example="kudos*"),
@@ -31,11 +33,12 @@ OfRevision = Annotated[int | None, Arg("An earlier revision.", ge=1, le=arg.NUMB
 class State(Handle, namespace="state"):
     """Any JSON under a key. Every save and deletion is a revision that can be looked at and restored."""
 
-    __slots__ = ("_service",)
+    __slots__ = ("_search", "_service")
 
-    def __init__(self, scope: Scope, service: StateService, log: AccessLog | None = None) -> None:
+    def __init__(self, scope: Scope, service: StateService, search: StateSearch, log: AccessLog | None = None) -> None:
         super().__init__(scope, log)
         self._service = service
+        self._search = search
 
     @operation("change", about=names("state", "key"), span=UPSERT)
     def save(
@@ -47,6 +50,9 @@ class State(Handle, namespace="state"):
         expires_in_s: Annotated[float | None, Arg("Seconds until it is deleted.", gt=0, le=arg.SECONDS_MAX)] = None,
         request: Request = None,
         verbatim: Annotated[bool, Arg("Give it back as it is: not searched, not shown to agents, secrets left in it.")] = False,
+        index: Annotated[
+            Sequence[IndexText], Arg("Texts to find it by in meaning; it is then verbatim.", max_length=TEXTS_MAX)
+        ] = (),
     ) -> int:
         """Keep a value. The number is that of the new revision. `Conflict` if `expected` is another one than held (0: none
         yet).
@@ -54,9 +60,19 @@ class State(Handle, namespace="state"):
         Give a `request` id to be able to repeat the call after a lost answer: it then makes one revision. A `verbatim` value
         may hold bytes and NUL, and comes back equal: it is never searched, learned from or offered to an agent, and a secret
         in it stays. Forgetting replaces it as a whole by `[forgotten]` if it tells of what is forgotten.
+
+        With texts in `index`, `search(query=…)` and `recall` find it by the meaning of each, while it lasts. Such a value is
+        verbatim; its texts are what agents may see of it, without secrets.
         """
+        texts = check_texts(index)
         saved = self._service.save(
-            self.scope.owner, key, value, expected=expected, expires_in_s=expires_in_s, request=request, verbatim=verbatim
+            self.scope.owner,
+            key,
+            value,
+            expected=expected,
+            expires_in_s=expires_in_s,
+            request=request,
+            texts=texts if check_flag(verbatim, "verbatim") or texts else None,
         )
         return saved.number
 
@@ -108,14 +124,26 @@ class State(Handle, namespace="state"):
         return self._service.list_keys(self.scope.owner, pattern, limit=limit)[0]
 
     @operation("read")
+    @fresh(indexed=True)
     def search(
-        self, pattern: Pattern, *, limit: Annotated[int | None, Arg("How many at most; 100, if left out.", ge=1)] = None
+        self,
+        pattern: Pattern = "*",
+        *,
+        query: Annotated[
+            str | None, Arg("What to find, in plain words; nearest in meaning first.", max_length=10_000, pattern=arg.WORDS)
+        ] = None,
+        limit: Annotated[int | None, Arg("How many at most; 100, if left out.", ge=1)] = None,
     ) -> StateMatches:
         """Find keys and values that match. The pattern is a case-exact glob such as `kudos*` or `*_givers`; at most 100 unless
         told otherwise. Verbatim values and lists are left out.
+
+        With a `query`, those under matching keys whose texts are nearest to it in meaning, with a score each: a value that was
+        saved with `index` by those texts, a plain one by its key and beginning. What waits for its vector is found by words.
         """
         owner, service = self.scope.owner, self._service
         most = min(SEARCHED, service.limits.page_rows_max) if limit is None else limit
+        if query is not None:
+            return self._search.search(self.scope, query, pattern, limit=most)
         infos, truncated = service.list_keys(owner, pattern, limit=most)
         found = [service.find(owner, info.key) for info in infos if info.preview is not None]
         values = {one.key: one.value for one in found if one.found}

@@ -24,7 +24,7 @@ from perdure.domain.knowledge.memories import Statement
 from perdure.domain.lessons import Lesson
 from perdure.domain.scope import Address
 from perdure.domain.series import Series
-from perdure.domain.state import Revision
+from perdure.domain.state import Revision, found_by
 from perdure.domain.text.patterns import pattern
 from perdure.domain.text.rules import Json, compact_json
 from perdure.domain.times.instants import to_us
@@ -54,13 +54,13 @@ class Passage:
     """Terms in all, repeats counted."""
 
 
-def cut(text: str) -> list[Passage]:
+def cut(text: str, spans: Sequence[tuple[int, int]] | None = None) -> list[Passage]:
     """The passages of a text: in order, side by side, and together all of it up to `PASSAGES_MAX`; none of no text.
 
     A message is one passage. Only a text that is much longer is cut, so that a remark inside a pasted document is not
     drowned; shorter passages were measured and found nothing more (docs/explanation, recall).
     """
-    return [_passage(text, start, end) for start, end in spans_of(text)]
+    return [_passage(text, start, end) for start, end in (spans_of(text) if spans is None else spans)]
 
 
 def spans_of(text: str) -> list[tuple[int, int]]:
@@ -74,6 +74,16 @@ def spans_of(text: str) -> list[tuple[int, int]]:
         spans.append((start, end))
         start = end
     return spans
+
+
+def state_spans_of(text: str) -> list[tuple[int, int]]:
+    """The same for a value of the state: each text that it is found by stands in a line, and is compared on its own."""
+    spans: list[tuple[int, int]] = []
+    start = 0
+    for line in text.split("\n"):
+        spans += [(start + first, start + last) for first, last in spans_of(line)]
+        start += len(line) + 1
+    return spans[:PASSAGES_MAX]
 
 
 def _break(text: str, start: int) -> int:
@@ -189,10 +199,17 @@ def entity_hash(ref: str) -> int:
 
 
 def words_of(
-    text: str, at: datetime, zone: str, *, entities: Iterable[str] = (), about: Sequence[tuple[datetime, datetime]] = ()
+    text: str,
+    at: datetime,
+    zone: str,
+    *,
+    entities: Iterable[str] = (),
+    about: Sequence[tuple[datetime, datetime]] = (),
+    spans: Sequence[tuple[int, int]] | None = None,
 ) -> IndexedText:
-    """Take a text apart. Relative times in it are meant as of `at`; `about` are times that it is about without saying so."""
-    passages = cut(text)
+    """Take a text apart. Relative times in it are meant as of `at`; `about` are times that it is about without saying so.
+    `spans`: where to cut it, if elsewhere than usual."""
+    passages = cut(text, spans)
     extra = [entity_hash(ref) for ref in dict.fromkeys(entities)]
     found = find_times(text[:TIMED_CHARS_MAX], at, zone)[:TIMES_MAX] if text else []
     stretches = [*about, *((one.first, one.last) for one in found)]
@@ -333,13 +350,17 @@ def lesson_entry(lesson: Lesson, zone: str) -> NewEntry:
 
 
 def state_text(key: str, body: str | None) -> str:
-    """What of a key and its value is indexed: the name taken apart, and how the value begins."""
-    return f"{_spelt_out(key)} {(body or '')[:STATE_PREVIEW_CHARS]}"
+    """What of a key and its value is indexed: the texts it is found by, in lines; or the name taken apart, and how the value
+    begins, in one.
+    """
+    texts = found_by(body)
+    return "\n".join(texts) if texts else f"{_spelt_out(key)} {(body or '')[:STATE_PREVIEW_CHARS]}".replace("\n", " ")
 
 
 def state_entry(revision: Revision, zone: str) -> NewEntry:
     placed = EntryHeader("state", revision.saved_at, valid_to=revision.expires_at)
-    return entry(revision.key, placed, words_of(state_text(revision.key, revision.body), revision.saved_at, zone))
+    text = state_text(revision.key, revision.body)
+    return entry(revision.key, placed, words_of(text, revision.saved_at, zone, spans=state_spans_of(text)))
 
 
 def series_text(series: Series) -> str:

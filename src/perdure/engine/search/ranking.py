@@ -331,6 +331,32 @@ def best(score: Floats, at: Longs, limit: int) -> Ints:
     return found[order].astype(np.int32)
 
 
+def nearest(
+    shelf: ItemColumns, asked: SearchQuestion, allowed: Flags, vector: Floats | None, *, limit: int
+) -> list[tuple[int, float]]:
+    """The `limit` of the allowed items that are nearest in meaning, each with its cosine; equals newest first.
+
+    What has no vector counts by its share of the question's words, and is left out if it has none of them.
+    """
+    blind = shelf.unseen if vector is not None and np.any(vector) else np.ones(shelf.items, np.bool_)
+    score = np.where(blind, _word_shares(shelf, asked, allowed), meaning_scores(shelf, vector, allowed))
+    found = np.flatnonzero(allowed & (~blind | (score > 0)))
+    order = found[np.lexsort((found, -shelf.at[found], -score[found]))[:limit]]
+    return list(zip(order.tolist(), score[order].tolist(), strict=True))
+
+
+def _word_shares(shelf: ItemColumns, asked: SearchQuestion, allowed: Flags) -> Floats:
+    """How much of the question's own words stands in each item, 0 to 1."""
+    own = replace(asked, terms=tuple(one for one in asked.terms if one.kin_of < 0))
+    weight = np.array([one.weight for one in own.terms], np.float32)
+    if not weight.sum():
+        return np.zeros(shelf.items, np.float32)
+    hits = TermPostings(shelf, own, allowed)
+    item, term = np.unique(np.stack((shelf.passage_item[hits.passage], hits.term)), axis=1)
+    shares: Floats = (np.bincount(item, weight[term], shelf.items) / weight.sum()).astype(np.float32)
+    return shares
+
+
 def frequencies(entities: Sequence[Sequence[str]]) -> list[float]:
     """For each candidate the mean, over the entities it names, of their count divided by the highest count; 0 without any."""
     counts = Counter(ref for refs in entities for ref in dict.fromkeys(refs))

@@ -216,9 +216,11 @@ def _inverted(hashes: Array) -> tuple[Array, Array, Array]:
 
 def packed_vectors(rows: npt.NDArray[np.float32]) -> bytes:
     """The vectors of one entry's passages as they are stored: for each its scale, then 8-bit numbers."""
-    scales = np.abs(rows).max(axis=1) / 127
-    safe = np.where(scales > 0, scales, 1)
-    whole = np.rint(rows / safe[:, None]).astype(np.int8)
+    steps = np.abs(rows).max(axis=1) / 127
+    whole = np.rint(rows / np.where(steps > 0, steps, 1)[:, None]).astype(np.int8)
+    # Rounding leaves a vector as long as it was: the cosine of a text with itself is 1.
+    rounded = np.linalg.norm(whole.astype(np.float32), axis=1)
+    scales = np.linalg.norm(rows, axis=1) / np.where(rounded > 0, rounded, 1)
     return b"".join(scale.astype("<f4").tobytes() + row.tobytes() for scale, row in zip(scales, whole, strict=True))
 
 

@@ -16,6 +16,7 @@ from perdure.handles.registry.toolset import HostTools
 from perdure.handles.series import SeriesServices
 from perdure.services.access.log import AccessLog
 from perdure.services.context.recall import RecallService
+from perdure.services.context.state_search import StateSearch
 from perdure.services.jobs.catch_up import CatchUp
 from perdure.services.series.state import StateService
 
@@ -29,6 +30,7 @@ class MemoryServices:
 
     conversation: ConversationServices
     state: StateService
+    state_search: StateSearch
     series: SeriesServices
     knowledge: KnowledgeServices
     recall: RecallService

@@ -185,13 +185,13 @@ class RecallService:
     ) -> _PreparedQuery:
         head, speakers = held.head, held.stack.speakers_to(agent_hash(scope.address.agent))
         asked = self._understood(query, named, speakers, now)
-        vector, degraded = self._embedded(head, asked)
+        vector, degraded = self.vector_of(asked.meaning, head)
         return _PreparedQuery(
             query=query, asked=asked, named=named, vector=vector, embedder=head.embedder, now=now, degraded=degraded
         )
 
-    def _embedded(self, head: IndexHead, asked: SearchQuestion) -> tuple[Floats | None, str | None]:
-        """The question as the index's embedder sees it; without it, the words alone must do."""
+    def vector_of(self, meaning: str, head: IndexHead) -> tuple[Floats | None, str | None]:
+        """A question as the index's embedder sees it, or why there is none: then the words alone must do."""
         if not head.embedder:
             return None, None
         try:
@@ -199,7 +199,7 @@ class RecallService:
             if embedder is None:
                 name = head.embedder.partition("/")[0]
                 return None, f"meaning is not compared: the vectors are of embedder {brief(name, 60)}, which is not in use here"
-            return embedded(embedder, [asked.meaning], "query")[0], None
+            return embedded(embedder, [meaning], "query")[0], None
         except Exception as error:  # noqa: BLE001 - the plugin edge: without its embedder, recall still answers by words
             return None, f"meaning is not compared: {in_words(error)}"
 

@@ -16,9 +16,9 @@ from perdure.domain.errors import Unavailable
 from perdure.domain.jobs import Job
 from perdure.domain.knowledge.records import RecordKind, RecordQuery
 from perdure.domain.scope import RESERVED, MessageId, Owner
-from perdure.domain.state import is_plain
+from perdure.domain.state import is_found
 from perdure.domain.times.instants import from_us
-from perdure.engine.search.entries import series_entry, spans_of, state_entry
+from perdure.engine.search.entries import series_entry, spans_of, state_entry, state_spans_of
 from perdure.ports.clock import Clock
 from perdure.ports.models import Embedder
 from perdure.ports.store import Progress, Store, Tx, View, check_progress
@@ -240,7 +240,7 @@ def _embedded(embedder: Embedder, rows: Sequence[IndexEntry], found: dict[Name, 
     for row in rows:
         held = found.get((row.kind, row.ref))
         if held is not None:
-            spans = spans_of(held.text)
+            spans = (state_spans_of if row.kind == "state" else spans_of)(held.text)
             places.append((row.number, len(texts), len(texts) + len(spans)))
             texts += [held.text[start:end] for start, end in spans]
     if not texts:
@@ -322,7 +322,7 @@ def _enter_records(tx: Tx, kind: RecordKind, keys: Sequence[str], now: datetime)
 def _enter_data(tx: Tx, now: datetime) -> int:
     keys = tx.state.list_keys(now=from_us(0), prefix="", after=None, limit=SESSIONS_MAX)
     held = [tx.state.find(one.key) for one in keys if not one.key.startswith(RESERVED)]
-    alive = [state_entry(one, ZONE) for one in held if one is not None and one.body is not None and is_plain(one.body)]
+    alive = [state_entry(one, ZONE) for one in held if one is not None and is_found(one.body)]
     series = [series_entry(one, ZONE) for one in tx.series.list_series(after=None, limit=SESSIONS_MAX)]
     tx.index.put([*alive, *series], now=now)
     return len(alive) + len(series)

@@ -20,7 +20,7 @@ from perdure.domain.knowledge.memories import Statement, to_statement, trust_of_
 from perdure.domain.knowledge.records import Record, RecordKind, RecordQuery
 from perdure.domain.lessons import to_lesson
 from perdure.domain.scope import MessageId, Scope
-from perdure.domain.state import Revision
+from perdure.domain.state import Revision, is_found
 from perdure.engine.search.entries import digest_parts, series_text, speaker_in, state_text
 from perdure.ports.store import View
 
@@ -174,7 +174,7 @@ def _lesson(record: Record) -> Hit:
 
 def _state(view: View, refs: Sequence[str], now: datetime) -> list[Hit]:
     found = [view.state.find(ref) for ref in refs]
-    return [_state_hit(one) for one in found if one is not None and one.alive(now)]
+    return [_state_hit(one) for one in found if one is not None and one.alive(now) and is_found(one.body)]
 
 
 def _state_hit(held: Revision) -> Hit:

@@ -22,7 +22,7 @@ from perdure.domain.knowledge.memories import to_memory, to_statement
 from perdure.domain.knowledge.records import RecordKind, RecordQuery
 from perdure.domain.lessons import to_lesson
 from perdure.domain.scope import RESERVED, Address, Owner
-from perdure.domain.state import is_plain
+from perdure.domain.state import is_found
 from perdure.engine.search.entries import (
     digest_entry,
     digest_ref,
@@ -109,9 +109,9 @@ def entry_of(message: Message, zone: str) -> NewEntry:
 
 def enter_state(tx: Tx, keys: Iterable[str], *, now: datetime) -> None:
     """Values of these keys were rewritten."""
-    found = [tx.state.find(key) for key in keys if not key.startswith(RESERVED)]
-    plain = [one for one in found if one is not None and one.body is not None and is_plain(one.body)]
-    tx.index.put([state_entry(one, ZONE) for one in plain], now=now)
+    held = [one for key in keys if not key.startswith(RESERVED) and (one := tx.state.find(key)) is not None]
+    tx.index.put([state_entry(one, ZONE) for one in held if is_found(one.body)], now=now)
+    tx.index.remove("state", [one.key for one in held if not is_found(one.body)], now=now)
 
 
 def enter_series(tx: Tx, names: Iterable[str], *, now: datetime) -> None:

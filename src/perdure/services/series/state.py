@@ -17,15 +17,17 @@ from perdure.domain.state import (
     ListPart,
     Revision,
     StateValue,
+    check_texts,
     check_unmarked,
     decoded,
     decoded_body,
     encoded,
+    is_found,
     is_plain,
     list_part,
     verbatim_body,
 )
-from perdure.domain.text.rules import Json, brief, check_flag, check_id, encode_json, utf8_size
+from perdure.domain.text.rules import Json, brief, check_id, encode_json, utf8_size
 from perdure.engine.search.entries import state_entry
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store, Tx, View
@@ -56,15 +58,15 @@ class StateService:
         expected: int | None = None,
         expires_in_s: float | None = None,
         request: str | None = None,
-        verbatim: bool = False,
+        texts: Sequence[str] | None = None,
     ) -> Revision:
         """Store a value as the next revision. With `expected`, only if the key still stands at that revision (0: none).
 
-        A `request` that was carried out before answers with the revision it made. A `verbatim` value may hold bytes, comes back
-        as it is, and is never searched, learned from or cleared of secrets.
+        A `request` that was carried out before answers with the revision it made. With `texts`, be there any or none, it is
+        verbatim: it may hold bytes, comes back as it is, is never learned from or cleared of secrets, and is found by those.
         """
         _check_own_key(key)
-        body = self._body(value, verbatim=check_flag(verbatim, "verbatim"))
+        body = self._body(value, texts)
         now = self.clock.now()
         expires = None if expires_in_s is None else _later(now, expires_in_s)
         return self._put(
@@ -109,9 +111,9 @@ class StateService:
 
         return self.store.write(owner, work)
 
-    def _body(self, value: Json, *, verbatim: bool) -> str:
-        if verbatim:
-            return self._check_size(verbatim_body(value), "`value`")
+    def _body(self, value: Json, texts: Sequence[str] | None) -> str:
+        if texts is not None:
+            return self._check_size(verbatim_body(value, check_texts(texts)), "`value`")
         check_unmarked(value)
         most = self.limits.state_value_bytes_max
         return encode_json(value, "`value`", bytes_max=most, limit="state_value_bytes_max")
@@ -167,11 +169,7 @@ class StateService:
 
     def list_keys(self, owner: Owner, pattern: str, *, limit: int | None) -> tuple[list[KeyInfo], bool]:
         """Keys that match a case-exact glob, in order, and whether there are more; without a limit, all of them."""
-        if not pattern or not utf8_size(pattern, "`pattern`"):
-            raise InvalidInput(f"`pattern` = {brief(pattern, 60)} must be text such as kudos* or *_givers")
-        if utf8_size(pattern, "`pattern`") > PATTERN_BYTES_MAX:
-            # No key is as long, and a longer pattern takes minutes to be made ready.
-            raise InvalidInput(f"`pattern` is longer than {PATTERN_BYTES_MAX} bytes; use a shorter one")
+        check_pattern(pattern)
         most = KEYS_MAX if limit is None else self.limits.page(limit)
         now = self.clock.now()
         prefix = "".join(takewhile(lambda letter: letter not in WILDCARDS, pattern))
@@ -245,7 +243,7 @@ class StateService:
             _check_expected(draft.key, latest, expected)
             numbered = replace(draft, number=1 if latest is None else latest.number + 1)
             tx.state.put(numbered, keep=self._kept(numbered))
-            if is_plain(numbered.body):
+            if is_found(numbered.body):
                 tx.index.put([state_entry(numbered, ZONE)], now=draft.saved_at)
             else:
                 tx.index.remove("state", [draft.key], now=draft.saved_at)
@@ -279,6 +277,15 @@ def _value(view: View, held: Revision) -> Json:
             )
         before = page[-1].number
     return [decoded(one) for part in reversed(parts) for one in part.items]
+
+
+def check_pattern(pattern: str) -> None:
+    """`InvalidInput` unless it is a glob that keys can be held against."""
+    if not pattern or not utf8_size(pattern, "`pattern`"):
+        raise InvalidInput(f"`pattern` = {brief(pattern, 60)} must be text such as kudos* or *_givers")
+    if utf8_size(pattern, "`pattern`") > PATTERN_BYTES_MAX:
+        # No key is as long, and a longer pattern takes minutes to be made ready.
+        raise InvalidInput(f"`pattern` is longer than {PATTERN_BYTES_MAX} bytes; use a shorter one")
 
 
 def _is_revision(number: int) -> bool:

@@ -52,6 +52,9 @@ def _saved(made: Made) -> Response:
 router = table(
     "state",
     Route("GET /state", "listState", "state.list", page=listed("key")),
+    Route(
+        "POST /state/search", "searchState", "state.search", examples=({"query": "a pasta with eggs"}, {"pattern": "kudos*"})
+    ),
     Route("GET /state/{key}", "getState", "state.find", headers=("ETag",), respond=_loaded),
     Route(
         "PUT /state/{key}",

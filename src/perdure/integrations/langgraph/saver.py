@@ -1,9 +1,4 @@
-"""LangGraph: a checkpointer on a user's state.
-
-```python
-graph = builder.compile(checkpointer=PerdureSaver(engine.memory("ana")))
-graph.invoke({"messages": […]}, {"configurable": {"thread_id": "42"}})
-```
+"""The checkpointer.
 
 Checkpoints, the values of channels and pending writes are verbatim values of the state, under keys that start with
 `langgraph/`. They are never searched or learned from.
