@@ -10,6 +10,9 @@ Once made, nothing is fetched.
 from __future__ import annotations
 
 import fcntl
+import hashlib
+import json
+import os
 import subprocess
 import sys
 import sysconfig
@@ -17,6 +20,7 @@ import tarfile
 import venv
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -44,6 +48,9 @@ FRAMEWORKS: Mapping[str, Framework] = {
         ("openai-agents", "pytest", "pytest-asyncio", "pytest-mock", "inline-snapshot", "graphviz"), "openai-agents"
     ),
     "langgraph": Framework(("langgraph-checkpoint", "langgraph-checkpoint-conformance")),
+    "adk": Framework(("google-adk",)),
+    "agent-framework": Framework(("agent-framework-core",)),
+    "llama-index": Framework(("llama-index-core",)),
 }
 
 
@@ -56,6 +63,23 @@ def source(name: str) -> Path:
     """The unpacked source of a framework, with its tests."""
     [found] = (FOLDER / name / "source").iterdir()
     return found
+
+
+def version(name: str) -> str:
+    """The version of a framework that its constraints pin."""
+    package = FRAMEWORKS[name].requirements[0]
+    pins = (CONSTRAINTS / f"{name}.txt").read_text().splitlines()
+    return next(line for line in pins if line.startswith(f"{package}==")).partition("==")[2]
+
+
+def keep_run(name: str, suite: str, passed: int) -> None:
+    """Keep how much of a suite passed, for `tools/integrations.py`."""
+    folder = FOLDER / name / "runs"
+    folder.mkdir(parents=True, exist_ok=True)
+    run = {"suite": suite, "passed": passed, "version": version(name), "date": datetime.now(tz=UTC).date().isoformat()}
+    made = folder / f"{hashlib.sha256(suite.encode()).hexdigest()[:16]}.{os.getpid()}"
+    made.write_text(json.dumps(run))
+    made.replace(made.with_suffix(".json"))
 
 
 def install(name: str) -> None:
