@@ -10,6 +10,9 @@ Once made, nothing is fetched.
 from __future__ import annotations
 
 import fcntl
+import hashlib
+import json
+import os
 import subprocess
 import sys
 import sysconfig
@@ -17,6 +20,7 @@ import tarfile
 import venv
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -54,6 +58,9 @@ FRAMEWORKS: Mapping[str, Framework] = {
         ("langgraph-checkpoint-sqlite",),
     ),
     "langchain": Framework(("langchain", "langchain-tests")),
+    "adk": Framework(("google-adk",)),
+    "agent-framework": Framework(("agent-framework-core",)),
+    "llama-index": Framework(("llama-index-core",)),
 }
 
 
@@ -70,6 +77,23 @@ def source(name: str, package: str | None = None) -> Path:
 
 def _unpacked(name: str, package: str) -> list[Path]:
     return list((FOLDER / name / "source").glob(f"{package.replace('-', '_')}-[0-9]*"))
+
+
+def version(name: str) -> str:
+    """The version of a framework that its constraints pin."""
+    package = FRAMEWORKS[name].requirements[0]
+    pins = (CONSTRAINTS / f"{name}.txt").read_text().splitlines()
+    return next(line for line in pins if line.startswith(f"{package}==")).partition("==")[2]
+
+
+def keep_run(name: str, suite: str, passed: int) -> None:
+    """Keep how much of a suite passed, for `tools/integrations.py`."""
+    folder = FOLDER / name / "runs"
+    folder.mkdir(parents=True, exist_ok=True)
+    run = {"suite": suite, "passed": passed, "version": version(name), "date": datetime.now(tz=UTC).date().isoformat()}
+    made = folder / f"{hashlib.sha256(suite.encode()).hexdigest()[:16]}.{os.getpid()}"
+    made.write_text(json.dumps(run))
+    made.replace(made.with_suffix(".json"))
 
 
 def install(name: str) -> None:

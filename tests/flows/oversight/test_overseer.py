@@ -261,6 +261,18 @@ def test_a_goal_that_needs_nothing_gets_nothing(ana: perdure.Memory) -> None:
         assert all(one.reason for one in given.choices)
 
 
+def test_of_two_open_sessions_the_one_that_goes_on_is_at_hand(ana: perdure.Memory, clock: StoppedClock) -> None:
+    """A host that holds two conversations at once: each is told what was said in the other one."""
+    first = ana.append("user", "The dinner with John is at seven at the harbour", session="first")
+    clock.move(minutes=1)
+    second = ana.append("user", "The dinner with John needs a cake", session="second")
+    goal = "What should I cook for the dinner with John?"
+    assert included(ana.before(goal), "message") == [first.id]
+    clock.move(minutes=1)
+    ana.append("user", "Where were we?", session="first")
+    assert included(ana.before(goal), "message") == [second.id]
+
+
 def test_memories_cards_and_what_was_said_come_with_their_sources(ana: perdure.Memory, clock: StoppedClock) -> None:
     """X-34: labelled, fenced blocks; the card stands in the stable part."""
     ana.remember("John is allergic to peanuts", "PEOPLE", entities=["person:John"], importance=3)

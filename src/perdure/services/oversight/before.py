@@ -66,6 +66,8 @@ LOADED_BYTES_MAX = 16_777_216
 FRESH_S = 3_600.0
 """How old the newest end of a series may be for a goal (X-3): an agent that asks about today need not fetch every second."""
 RECENT_DECISIONS = 20
+OPEN_SESSIONS_MAX = 100
+"""A host may hold several conversations with a user at once; the goal is of the one in which something was said last."""
 CARDS_MAX = 8
 CHOICES_KEPT_MAX = 40
 """Of what was left out, so much is told."""
@@ -171,7 +173,7 @@ class Overseer:
             lambda: view.oversight.list_decisions(limit=RECENT_DECISIONS, kind="before", address=address),
             lambda: self.state.keys_in(view, work.now, limit=KEYS_MAX + 1),
             lambda: view.series.list_series(after=None, limit=KEYS_MAX),
-            lambda: view.conversation.open_sessions(address, limit=1),
+            lambda: view.conversation.open_sessions(address, limit=OPEN_SESSIONS_MAX),
         )
         cards = recent[0].body.get("cards") if recent else None
         earlier = tuple(str(card) for card in cards) if isinstance(cards, list) else ()
@@ -181,7 +183,11 @@ class Overseer:
             uses=uses_of(decision.body for decision in recent),
             earlier_cards=earlier,
             left_out=len(keys) > KEYS_MAX,
-            session=next((one for one in open_ones if work.now - one.last_at <= self.idle), None),
+            session=max(
+                (one for one in open_ones if work.now - one.last_at <= self.idle),
+                key=lambda one: (one.last_at, one.number),
+                default=None,
+            ),
         )
 
     def _ranked(self, held: _SavedThings, work: _Work) -> tuple[list[RankedItem], float]:
