@@ -10,6 +10,7 @@ Once made, nothing is fetched.
 from __future__ import annotations
 
 import fcntl
+import os
 import subprocess
 import sys
 import sysconfig
@@ -37,6 +38,8 @@ class Framework:
     requirements: tuple[str, ...]
     source: str | None = None
     """A package whose source distribution is unpacked beside the environment."""
+    large: str = ""
+    """How much it takes, if that is too much for everybody: it is made where `CI=true`, or when it is named."""
 
 
 FRAMEWORKS: Mapping[str, Framework] = {
@@ -44,6 +47,9 @@ FRAMEWORKS: Mapping[str, Framework] = {
         ("openai-agents", "pytest", "pytest-asyncio", "pytest-mock", "inline-snapshot", "graphviz"), "openai-agents"
     ),
     "langgraph": Framework(("langgraph-checkpoint", "langgraph-checkpoint-conformance")),
+    "anthropic": Framework(("anthropic",)),
+    "claude": Framework(("claude-agent-sdk",), large="420 MB"),
+    "pydantic-ai": Framework(("pydantic-ai-slim",)),
 }
 
 
@@ -56,6 +62,14 @@ def source(name: str) -> Path:
     """The unpacked source of a framework, with its tests."""
     [found] = (FOLDER / name / "source").iterdir()
     return found
+
+
+def left_out(name: str) -> str:
+    """Why a framework is left out here, and how to have it; empty if it is not."""
+    large = FRAMEWORKS[name].large
+    if not large or os.environ.get("CI") == "true" or (FOLDER / name / "made").is_file():
+        return ""
+    return f"{name} takes {large}, so it is left out unless CI=true; `python tools/frameworks.py {name}` makes it here"
 
 
 def install(name: str) -> None:
@@ -115,6 +129,9 @@ def _pip(name: str, *words: str) -> str:
 
 if __name__ == "__main__":
     for wanted in sys.argv[1:] or FRAMEWORKS:
+        if not sys.argv[1:] and (why := left_out(wanted)):
+            print(why)
+            continue
         try:
             install(wanted)
         except Missing as error:
