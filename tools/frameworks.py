@@ -43,6 +43,8 @@ class Framework:
     """A package whose source distribution is unpacked beside the environment."""
     more_sources: tuple[str, ...] = ()
     """Others."""
+    large: str = ""
+    """How much it takes, if that is too much for everybody: it is made where `CI=true`, or when it is named."""
 
 
 FRAMEWORKS: Mapping[str, Framework] = {
@@ -61,6 +63,9 @@ FRAMEWORKS: Mapping[str, Framework] = {
     "adk": Framework(("google-adk",)),
     "agent-framework": Framework(("agent-framework-core",)),
     "llama-index": Framework(("llama-index-core",)),
+    "anthropic": Framework(("anthropic",)),
+    "claude": Framework(("claude-agent-sdk",), large="420 MB"),
+    "pydantic-ai": Framework(("pydantic-ai-slim",)),
 }
 
 
@@ -94,6 +99,14 @@ def keep_run(name: str, suite: str, passed: int) -> None:
     made = folder / f"{hashlib.sha256(suite.encode()).hexdigest()[:16]}.{os.getpid()}"
     made.write_text(json.dumps(run))
     made.replace(made.with_suffix(".json"))
+
+
+def left_out(name: str) -> str:
+    """Why a framework is left out here, and how to have it; empty if it is not."""
+    large = FRAMEWORKS[name].large
+    if not large or os.environ.get("CI") == "true" or (FOLDER / name / "made").is_file():
+        return ""
+    return f"{name} takes {large}, so it is left out unless CI=true; `python tools/frameworks.py {name}` makes it here"
 
 
 def install(name: str) -> None:
@@ -154,6 +167,9 @@ def _pip(name: str, *words: str) -> str:
 
 if __name__ == "__main__":
     for wanted in sys.argv[1:] or FRAMEWORKS:
+        if not sys.argv[1:] and (why := left_out(wanted)):
+            print(why)
+            continue
         try:
             install(wanted)
         except Missing as error:

@@ -15,7 +15,9 @@ HERE = Path(__file__).parent
 
 
 def ready(name: str) -> None:
-    """Fail in one line if the environment is not there and cannot be made."""
+    """Fail in one line if the environment is not there and cannot be made. Skip, and say so, if it is left out here."""
+    if why := frameworks.left_out(name):
+        pytest.skip(why)
     try:
         frameworks.install(name)
     except frameworks.Missing as error:
