@@ -16,9 +16,17 @@ from perdure.domain.scope import Scope
 from perdure.domain.series import SeriesAnswer
 from perdure.domain.text.rules import Json
 from perdure.handles.arguments import Allowed, Budget, Deadline, Denied, Mode, SeriesEnd, SeriesStart
-from perdure.handles.memory import Memory
+from perdure.handles.memory import Memory, clock_of
 from perdure.handles.operation import Handle
-from perdure.handles.oversight import GoalRun, check_agent, check_tools, takes_tools
+from perdure.handles.oversight import (
+    DeclaredWindows,
+    GoalRun,
+    asked_tool,
+    check_agent,
+    check_tools,
+    takes_tools,
+    window_rules,
+)
 from perdure.handles.series import Entries, JoinGaps, Lease, Longest, SeriesHandle, StaleFor, Wait
 from perdure.services.oversight.before import BUDGET_TOKENS
 from perdure.services.series.fetch import LEASE_S, Fetcher
@@ -73,6 +81,7 @@ class AwaitedMemory(Awaited[Memory]):
         mode: Mode = None,
         allow: Allowed = None,
         deny: Denied = (),
+        window: DeclaredWindows = None,
     ) -> GoalRun:
         """As `Memory.run`; agent and tools may be async, and run in this event loop.
 
@@ -82,15 +91,18 @@ class AwaitedMemory(Awaited[Memory]):
         hands = {} if tools is None else tools
         check_agent(agent)
         check_tools(hands)
+        rules, clock = window_rules(window, hands), clock_of(memory)
         given = await threads.run(memory.before, goal, target="goal", budget_tokens=budget_tokens, deadline_s=deadline_s)
         kept: list[KeptResult] = []
 
         def looked_at(name: str, tool: Callable[..., Any]) -> Callable[..., Any]:
             @functools.wraps(tool)
             async def called(*args: Any, **named: Any) -> Any:
+                asked = asked_tool(tool, args, named, clock.now(), rules[name])
                 value = tool(*args, **named)
                 value = await value if inspect.isawaitable(value) else value
-                kept.append(await threads.run(memory.after, name, value, goal, mode=mode, allow=allow, deny=deny))
+                look = functools.partial(memory.after, mode=mode, allow=allow, deny=deny, arguments=asked)
+                kept.append(await threads.run(look, name, value, goal))
                 return value
 
             return called

@@ -802,10 +802,20 @@ class AsyncMemory(AwaitedMemory):
         allow: arg.Allowed = None,
         deny: arg.Denied = (),
         window: arg.AnsweredWindow = None,
+        arguments: arg.ToolArguments = None,
         deadline_s: arg.Deadline = 5.0,
     ) -> KeptResult:
         return await self._threads.run(
-            self._sync.after, tool, result, goal, mode=mode, allow=allow, deny=deny, window=window, deadline_s=deadline_s
+            self._sync.after,
+            tool,
+            result,
+            goal,
+            mode=mode,
+            allow=allow,
+            deny=deny,
+            window=window,
+            arguments=arguments,
+            deadline_s=deadline_s,
         )
 
     async def context(self, goal: arg.ContextGoal = None, *, budget_tokens: arg.ContextBudget = None) -> Context:

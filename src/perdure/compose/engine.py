@@ -330,6 +330,8 @@ def _oversight(
         series=recall.series,
         consultant=consultant,
         mode=settings.save_results,
+        zone=settings.zone,
+        week_start=settings.week_start,
     )
     return OversightServices(overseer, keeper)
 

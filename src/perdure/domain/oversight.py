@@ -21,6 +21,10 @@ SaveMode = Literal["manual", "suggest", "auto"]
 SAVE_MODES: tuple[SaveMode, ...] = get_args(SaveMode)
 ChoiceKind = Literal["state", "series", "memory", "message", "card", "lesson", "instruction", "digest", "todo"]
 DecisionKind = Literal["before", "after"]
+WindowRule = bool | str | tuple[str, str] | tuple[datetime, datetime]
+"""Which time a tool fetches: `True`, the one that the goal names; words such as `last 24 hours`; the names of the two
+parameters that it takes it by; or two moments."""
+Covers = Literal["window", "entries", "nothing"]
 HEADING = "[Relevant Memory]"
 NEVER_SAVED = frozenset(
     [
@@ -132,6 +136,17 @@ class SeriesOffer:
 
 
 @dataclass(frozen=True, slots=True)
+class AskedTool:
+    """How a tool was asked: its arguments by name, which of them were given, when, and the window that its host declares."""
+
+    arguments: Mapping[str, object]
+    """With the defaults of those that were left out."""
+    given: frozenset[str]
+    at: datetime
+    window: WindowRule | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class KeptResult:
     """What became of a tool's result."""
 
@@ -148,7 +163,10 @@ class KeptResult:
     """Of the state key; the value it had before is the revision before."""
     preview: str = ""
     window: Span | None = None
-    """The time that was asked of the tool and answered completely, if the caller said so."""
+    """The time that was asked of the tool and answered completely, as far as that is known."""
+    covers: Covers = "nothing"
+    """What counts as covered once it is merged: the `window`; only the time between its `entries`, since nobody says what
+    was asked for; or nothing."""
     model_calls: int = 0
     outcome: str = "rules"
     took_ms: float = 0.0

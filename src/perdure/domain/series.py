@@ -116,6 +116,10 @@ class MergeResult:
     rejected: tuple[RejectedEntry, ...]
     total_count: int
     evicted: int = 0
+    covered: Span | None = None
+    """The time that counts as covered by this merge."""
+    inferred: bool = False
+    """Nobody said that it was asked for: it is the time between the entries."""
 
 
 @dataclass(frozen=True, slots=True)

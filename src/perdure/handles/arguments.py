@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from perdure.domain.conversation.messages import ClientMessage, NewMessage, Role, ToolCall
 from perdure.domain.knowledge.proposals import IMPORTANCE_MAX, EntityName, FactType, MemoryType, NewStatement
-from perdure.domain.oversight import SaveMode
+from perdure.domain.oversight import AskedTool, SaveMode
 from perdure.domain.scope import ID_BYTES_MAX
 from perdure.domain.text.rules import Json
 from perdure.handles.operation import Arg, Unset
@@ -123,6 +123,9 @@ Denied = Annotated[Sequence[Id], Arg("Keep no results of these tools.", max_leng
 Mode = Annotated[SaveMode | None, Arg("What to do with results; the setting `save_results`, if left out.")]
 AnsweredWindow = Annotated[
     tuple[datetime, datetime] | None, Arg("The range that was asked of the tool and answered completely.")
+]
+ToolArguments = Annotated[
+    Mapping[str, Json] | AskedTool | None, Arg("What the tool was called with, by name: a window among it counts as covered.")
 ]
 Deadline = Annotated[float, Arg("Seconds it may take.", gt=0, le=60)]
 

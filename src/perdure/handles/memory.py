@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace as changed
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from perdure.domain.context.context import Context, Prompt
 from perdure.domain.context.recall import ENTRY_KINDS, EntryKind, Recall, RecallQuery
@@ -34,11 +33,12 @@ from perdure.handles.knowledge import (
 )
 from perdure.handles.lessons import LessonHandle
 from perdure.handles.operation import Arg, Handle, fresh, fresh_as, fresh_by, names, operation, space_scope, unlogged
-from perdure.handles.oversight import GoalRun
+from perdure.handles.oversight import DeclaredWindows, GoalRun
 from perdure.handles.registry.services import MemoryServices
 from perdure.handles.series import UserSeries
 from perdure.handles.state import State
 from perdure.handles.tools import Tools
+from perdure.ports.clock import Clock
 from perdure.ports.files import Source, Target
 from perdure.ports.store import Progress
 from perdure.services.access.log import AccessLog
@@ -51,10 +51,6 @@ from perdure.services.oversight.after import AfterRequest
 from perdure.services.oversight.before import BUDGET_TOKENS as GOAL_TOKENS
 from perdure.services.oversight.before import BeforeRequest
 
-if TYPE_CHECKING:
-    pass
-
-LOG = logging.getLogger("perdure.oversight")
 MISSES_TOLD = 5
 """An explanation of recall names so many of those that were left out."""
 
@@ -62,16 +58,6 @@ MISSES_TOLD = 5
 def _forgotten_at(scope: Scope, given: Mapping[str, Any]) -> Scope:
     """Nothing is left of a user who is forgotten, so what did that is in the log of the space, and does not say of whom."""
     return space_scope(scope.owner.space, scope.address) if given.get("user") else scope
-
-
-def _before(do: oversight.OversightServices, scope: Scope, asked: BeforeRequest) -> Injection:
-    """What a goal is given; the log is told how far each series covers the time that the goal names."""
-    given = do.overseer.before(scope, asked)
-    for name, about in given.values.items():
-        if isinstance(about, dict) and "coverage" in about:
-            needs = ", needs API for gaps" if about.get("gaps") else ""
-            LOG.info("Coverage of %s: %s, %s entries%s", name, about["coverage"], about["count"], needs)
-    return given
 
 
 def _of_run(_memory: Memory, _given: Mapping[str, Any], ran: GoalRun) -> Iterable[object]:
@@ -263,8 +249,6 @@ class Memory(Handle):
         only_people(self._do.writer, "import data", "the user does, with `perdure admin import`")
         return self._do.portability().import_(self.scope, source, format, replace=replace, dry_run=dry_run, progress=progress)
 
-    # -- finding again
-
     @operation("read", span=SEARCH)
     @fresh(indexed=True)
     def recall(
@@ -321,7 +305,7 @@ class Memory(Handle):
         With the target `goal`, the text is the goal with what is relevant behind it. Why each thing was taken or left is
         in `choices`; the decision is recorded, see `journal.decisions()`.
         """
-        return _before(self._do.oversight, self.scope, BeforeRequest(goal, budget_tokens, target, deadline_s))
+        return self._do.oversight.before(self.scope, BeforeRequest(goal, budget_tokens, target, deadline_s))
 
     @operation("change")
     def after(
@@ -334,11 +318,12 @@ class Memory(Handle):
         allow: arg.Allowed = None,
         deny: arg.Denied = (),
         window: arg.AnsweredWindow = None,
+        arguments: arg.ToolArguments = None,
         deadline_s: arg.Deadline = 5.0,
     ) -> KeptResult:
         """What becomes of a tool's result: nothing (mode `manual`), a suggestion (`suggest`), or it is saved (`auto`).
 
-        A `window` counts as covered. Secrets are refused.
+        A `window` counts as covered, or what the `arguments` say; `covers` tells how much. Secrets are refused.
         """
         given = AfterRequest(
             tool,
@@ -348,6 +333,7 @@ class Memory(Handle):
             allow=allow,
             deny=deny,
             window=None if window is None else check_span(window, "window"),
+            asked=arguments,
             deadline_s=deadline_s,
         )
         return self._do.oversight.after(self.scope, given)
@@ -365,14 +351,15 @@ class Memory(Handle):
         mode: arg.Mode = None,
         allow: arg.Allowed = None,
         deny: arg.Denied = (),
+        window: DeclaredWindows = None,
     ) -> GoalRun:
         """Have an agent work on a goal: `agent(text, tools)` is called with the goal and what is relevant, and with the tools.
 
-        Each result of a tool is looked at on its way to the agent, as `after` does.
+        Each result of a tool is looked at on its way to the agent, as `after` does; `window` as in `perdure.tool`, or by name.
         """
         do, asked = self._do.oversight, BeforeRequest(goal, budget_tokens, "goal", deadline_s)
-        before, hands = partial(_before, do, self.scope, asked), {} if tools is None else tools
-        return oversight.run(do, self.scope, before, agent, hands, mode=mode, allow=allow, deny=deny)
+        before, hands = partial(do.before, self.scope, asked), {} if tools is None else tools
+        return oversight.run(do, self.scope, before, agent, hands, mode=mode, allow=allow, deny=deny, window=window)
 
     # -- the conversation
 
@@ -438,7 +425,6 @@ class Memory(Handle):
         """Log one message, durably, and queue the work it causes.
 
         Repeating an `id` is a no-op that answers with `repeated=True`; the same id with another body is a `Conflict`.
-        `tool_calls` are of an assistant message, `tool_call_id` and `failed` of a tool message.
         """
         said = NewMessage(
             role,
@@ -483,6 +469,11 @@ class Memory(Handle):
 def bound(scope: Scope, services: MemoryServices) -> Memory:
     """The handle of a scope; if there is an access log, every call of it is in there."""
     return fresh_by(services.catch_up, Memory(scope, services, services.active_log))
+
+
+def clock_of(memory: Memory) -> Clock:
+    """The clock that its calls go by."""
+    return memory._do.oversight.keeper.clock
 
 
 def only_reading(memory: Memory) -> Memory:

@@ -7,16 +7,23 @@ import inspect
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from perdure.domain.errors import InvalidInput
-from perdure.domain.oversight import Injection, KeptResult
+from perdure.domain.oversight import AskedTool, Injection, KeptResult, WindowRule
 from perdure.domain.scope import Scope
 from perdure.domain.text.rules import brief
+from perdure.engine.oversight.tool_windows import check_rule
+from perdure.handles.registry.toolset import HostTool
 from perdure.services.oversight.after import AfterRequest, ResultKeeper, check_tool
-from perdure.services.oversight.before import Overseer
+from perdure.services.oversight.before import BeforeRequest, Overseer
 
 _log = logging.getLogger("perdure.oversight")
+
+
+DeclaredWindows = WindowRule | Mapping[str, WindowRule] | None
+"""Which time tools fetch: of all of them, or by their names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +32,15 @@ class OversightServices:
 
     overseer: Overseer
     keeper: ResultKeeper
+
+    def before(self, scope: Scope, asked: BeforeRequest) -> Injection:
+        """What a goal is given; the log is told how far each series covers the time that the goal names."""
+        given = self.overseer.before(scope, asked)
+        for name, about in given.values.items():
+            if isinstance(about, dict) and "coverage" in about:
+                needs = ", needs API for gaps" if about.get("gaps") else ""
+                _log.info("Coverage of %s: %s, %s entries%s", name, about["coverage"], about["count"], needs)
+        return given
 
     def after(self, scope: Scope, result: AfterRequest) -> KeptResult:
         """What becomes of a tool's result; what is saved is told to the log, in the seed's words."""
@@ -49,26 +65,30 @@ def run(
     before: Callable[[], Injection],
     agent: Callable[..., Any],
     tools: Mapping[str, Callable[..., Any]],
+    *,
+    window: DeclaredWindows = None,
     **keeping: Any,
 ) -> GoalRun:
     """`Memory.run`: what is given before the goal, and how results of tools are kept."""
     check_agent(agent)
     check_tools(tools)
+    rules = window_rules(window, tools)
     given = before()
     kept: list[KeptResult] = []
 
     def looked_at(name: str, tool: Callable[..., Any]) -> Callable[..., Any]:
-        def look(value: Any) -> Any:
-            kept.append(do.after(scope, AfterRequest(tool=name, value=value, goal=given.goal, **keeping)))
+        def look(value: Any, asked: AskedTool) -> Any:
+            kept.append(do.after(scope, AfterRequest(tool=name, value=value, goal=given.goal, asked=asked, **keeping)))
             return value
 
-        async def look_later(value: Awaitable[Any]) -> Any:
-            return look(await value)
+        async def look_later(value: Awaitable[Any], asked: AskedTool) -> Any:
+            return look(await value, asked)
 
         @functools.wraps(tool)
         def called(*args: Any, **named: Any) -> Any:
+            asked = asked_tool(tool, args, named, do.keeper.clock.now(), rules[name])
             value = tool(*args, **named)
-            return look_later(value) if inspect.isawaitable(value) else look(value)
+            return look_later(value, asked) if inspect.isawaitable(value) else look(value, asked)
 
         return called
 
@@ -98,6 +118,45 @@ def check_tools(tools: object) -> None:
         check_tool(name)
         if not callable(tool):
             raise InvalidInput(f"tool {brief(name, 60)} is a `{type(tool).__name__}`; pass something that can be called")
+
+
+def window_rules(window: object, tools: Mapping[str, Callable[..., Any]]) -> dict[str, WindowRule | None]:
+    """Of each tool, the window that it honours: as this run says, or as its own declaration does."""
+    own = {name: tool.window if isinstance(tool, HostTool) else None for name, tool in tools.items()}
+    if isinstance(window, Mapping):
+        unknown = [name for name in window if name not in tools]
+        if unknown:
+            raise InvalidInput(f"`window` names {brief(unknown[0], 60)}, which is none of the tools; use {', '.join(tools)}")
+        return own | {name: check_rule(rule, f"window of {name}") for name, rule in window.items()}
+    return own if window is None else dict.fromkeys(tools, check_rule(window))
+
+
+def asked_tool(
+    tool: Callable[..., Any], args: tuple[Any, ...], named: Mapping[str, Any], at: datetime, rule: WindowRule | None
+) -> AskedTool:
+    """How a tool is called: its arguments by name, defaults included, as far as it tells their names."""
+    function = tool.function if isinstance(tool, HostTool) else tool
+    try:
+        bound = inspect.signature(function).bind(*args, **named)
+    except (TypeError, ValueError):  # it will say so itself, or it is built in and tells nothing
+        places = {f"argument {place}": value for place, value in enumerate(args, 1)}
+        return AskedTool({**places, **named}, frozenset([*places, *named]), at, rule)
+    given = _by_name(bound)
+    bound.apply_defaults()
+    return AskedTool(_by_name(bound), frozenset(given), at, rule)
+
+
+def _by_name(bound: inspect.BoundArguments) -> dict[str, Any]:
+    told: dict[str, Any] = {}
+    for name, value in bound.arguments.items():
+        kind = bound.signature.parameters[name].kind
+        if kind is inspect.Parameter.VAR_KEYWORD:
+            told |= value
+        elif kind is inspect.Parameter.VAR_POSITIONAL:
+            told |= {f"{name} {place}": one for place, one in enumerate(value, 1)}
+        else:
+            told[name] = value
+    return told
 
 
 def takes_tools(agent: Callable[..., Any]) -> bool:

@@ -399,6 +399,7 @@ def merge_dict(done: MergeResult) -> dict[str, Json]:
         "rejected": [{"index": one.index, "reason": one.reason} for one in done.rejected],
         "evicted": done.evicted,
         "total_count": done.total_count,
+        "covered": None if done.covered is None else {**span_dict(done.covered), "inferred": done.inferred},
     }
 
 

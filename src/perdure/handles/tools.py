@@ -37,6 +37,7 @@ ID_FIELD, TIMESTAMP_FIELD = "id", "timestamp"
 LOGGED = "it makes calls that log it"
 SETS = ("state", "series", "knowledge", "todos", "lessons", HOST)
 TIME = ["string", "number"]
+INFER = {"type": "string", "description": "Without a window: batch_span if none is missing between the entries. Default none."}
 PREVIEW = {"type": "boolean", "description": "Also give the first 100 characters of each value. Default false."}
 
 
@@ -340,6 +341,7 @@ class Tools(Handle, namespace="tools"):
                     "window_start": {"type": TIME, "description": "Start of what was asked for. Default unknown."},
                     "window_end": {"type": TIME, "description": "End of what was asked for. Default unknown."},
                     "complete": {"type": "boolean", "description": "False if the API cut the answer off. Default true."},
+                    "infer": INFER,
                 },
                 self._merge_tool,
                 set="series",

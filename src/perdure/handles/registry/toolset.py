@@ -15,8 +15,10 @@ from functools import reduce
 from typing import Any, get_origin
 
 from perdure.domain.errors import InvalidInput
+from perdure.domain.oversight import WindowRule
 from perdure.domain.text.rules import Json, brief, check_choice, check_flag, check_text
 from perdure.domain.times.instants import read_instant
+from perdure.engine.oversight.tool_windows import check_rule
 from perdure.handles.operation import OperationSpec, Parameter, describe
 
 JSON_TYPES: Mapping[Any, str] = {str: "string", bool: "boolean", int: "integer", float: "number", datetime: "string"}
@@ -209,6 +211,8 @@ class HostTool:
     returns: str
     permission: str
     function: Callable[..., Any]
+    window: WindowRule | None = None
+    """Which time it fetches, all of it: see `tool`."""
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         return self.function(*args, **named)
@@ -219,11 +223,15 @@ def tool(
     parameters: Sequence[Mapping[str, Any]] = (),
     returns: str = "",
     permissions: str = "write",
+    window: WindowRule | None = None,
 ) -> Callable[[Callable[..., Any]], HostTool]:
     """Declare a function as a tool for a model: what it does, and of each parameter `name`, `type`, `description`, `required`.
 
     `permissions` is `read` if it changes nothing. `engine.add_tool` then offers it in `ana.tools`, over HTTP and over MCP.
+    `window` says which time it fetches, whole: `True` for the one that the goal names, words such as `last 24 hours`, or the
+    names of the two parameters that it takes it by. In `ana.run` that time then counts as covered once its result is merged.
     """
+    rule = check_rule(window)
     check_text(description, "description")
     check_text(returns, "returns")
     check_choice(permissions, "permissions", ("read", "write"))
@@ -242,6 +250,9 @@ def tool(
         specs[name] = {"type": one.get("type", "string"), "description": check_text(one.get("description", ""), "description")}
         if check_flag(one.get("required", True), f"required of {name}"):
             required.append(name)
+    missing = [one for one in rule if isinstance(one, str) and one not in specs] if isinstance(rule, tuple) else []
+    if missing:
+        raise InvalidInput(f"`window` names the parameter {brief(missing[0])}, which the tool does not take; declare it")
 
     def declare(function: Callable[..., Any]) -> HostTool:
         name = getattr(function, "__name__", "")
@@ -256,6 +267,7 @@ def tool(
             returns=returns,
             permission=permissions,
             function=function,
+            window=rule,
         )
 
     return declare

@@ -65,7 +65,7 @@ INSTEAD: Mapping[type, tuple[str, Fields]] = {
     ),
     MergeResult: (
         "What a merge did.",
-        {"success": bool, "rejected": tuple[RejectedEntry, ...]}
+        {"success": bool, "rejected": tuple[RejectedEntry, ...], "covered": dict[str, str | bool] | None}
         | _all(int, "added", "duplicates", "updated", "evicted", "total_count"),
     ),
     SeedMemory: (

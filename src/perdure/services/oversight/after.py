@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
 from perdure.domain.errors import Conflict, InvalidInput, LimitExceeded, NotFound, PerdureError, Unavailable
 from perdure.domain.models import ChatMessage, Consultation
-from perdure.domain.oversight import SAVE_MODES, Decision, KeptResult, SaveMode, SeriesOffer
+from perdure.domain.oversight import SAVE_MODES, AskedTool, Covers, Decision, KeptResult, SaveMode, SeriesOffer
 from perdure.domain.scope import ID_BYTES_MAX, Scope
 from perdure.domain.series import FetchRecord
 from perdure.domain.text.rules import Json, brief, check_choice, check_id, same_json, utf8_size
 from perdure.domain.text.secrets import without_secrets_in
-from perdure.domain.times.instants import to_us
+from perdure.domain.times.instants import instant_us, to_us, zone_named
 from perdure.domain.times.spans import Span
 from perdure.engine.models.prompts import as_data, filled
 from perdure.engine.oversight.results import (
@@ -28,6 +28,8 @@ from perdure.engine.oversight.results import (
     secret_in,
     verdict,
 )
+from perdure.engine.oversight.tool_windows import arguments_of, carried_window, declared_window, ended_by, filters_of, in_order
+from perdure.engine.times.question import Weekday, extract_time_range
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store
 from perdure.ports.tables.oversight import DECISIONS_KEPT
@@ -60,7 +62,18 @@ class AfterRequest:
     deny: Sequence[str] = ()
     window: Span | None = None
     """The time that was asked of the tool, if it was asked for one and has answered completely."""
+    asked: AskedTool | Mapping[str, Json] | None = None
+    """How the tool was called, or its arguments; None: that is not known."""
     deadline_s: float = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Proof:
+    """What a result proves of the time it is about, and why."""
+
+    covers: Covers
+    window: Span | None
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +85,8 @@ class ResultKeeper:
     consultant: Consultant | None
     """None: the rules decide alone."""
     mode: SaveMode
+    zone: str
+    week_start: Weekday
 
     def after(self, scope: Scope, result: AfterRequest) -> KeptResult:
         """What becomes of a tool's result; the decision is recorded whatever it is."""
@@ -128,9 +143,15 @@ class ResultKeeper:
         if mode == "manual":
             return replace(nothing, reason="mode manual: nothing is saved unless somebody says so")
         found, nothing = self._verdict(scope, result, value, nothing)
-        offer = None if found.final else self._offer(scope, result, value, found)
+        proof = self._proof(result, value)
+        offer = None if found.final else self._offer(scope, result, value, found, proof)
         if offer is not None:
-            wanted = replace(nothing, action="suggested", reason=_series_words(offer), key=offer.name, series=offer)
+            if proof.covers != "window":
+                proof = self._of_entries(result, offer, value, proof.why)
+            wanted = replace(
+                nothing, action="suggested", key=offer.name, series=offer, window=proof.window, covers=proof.covers
+            )
+            wanted = replace(wanted, reason=f"{_series_words(offer)}; {proof.why}")
             # What only looks like a series is offered; merged is what somebody or the goal wants to keep.
             wants = found.save or offer.entries == 0  # nothing came: only that it was asked is noted
             if wants and mode == "auto" and self._may_join(scope, result, offer):
@@ -146,18 +167,57 @@ class ResultKeeper:
             return replace(wanted, reason=f"{why}; {found.reason}"[:REASON_CHARS_MAX])
         return self._stored(scope, wanted, value)
 
-    def _offer(self, scope: Scope, result: AfterRequest, value: Json, found: KeepVerdict) -> SeriesOffer | None:
+    def _proof(self, result: AfterRequest, value: Json) -> _Proof:
+        """Whether a window was asked for, and all of it came: on the word of the caller, of the host, or of the arguments."""
+        asked = self._request(result)
+        rows = len(entries_in(value, least=0) or ())
+        ended = ended_by(value, rows, asked)
+        zone = zone_named(self.zone)
+        window = result.window
+        if window is None:
+            window = declared_window(
+                asked, result.goal, zone, lambda text: extract_time_range(text, asked.at, self.zone, week_start=self.week_start)
+            )
+        if window is None:
+            window = carried_window(asked, zone)
+        if window is None:
+            return _Proof("nothing", None, "nobody says which time was asked for")
+        # Who hands over a window says that all of it came; only the result itself can say otherwise.
+        if ended == "whole" or (ended == "unknown" and result.window is not None):
+            return _Proof("window", window, "the time that was asked for counts as covered")
+        return _Proof("nothing", None, "the answer was cut off" if ended == "cut" else f"{rows} entries may be just one page")
+
+    def _of_entries(self, result: AfterRequest, offer: SeriesOffer, value: Json, why: str) -> _Proof:
+        """What is left to count as covered: the time between the entries, if nothing suggests that some are missing there."""
+        filters = filters_of(self._request(result))
+        if filters:
+            why = f"it was asked with `{filters[0]:.60}`, which may leave entries out"
+        try:
+            rows = entries_in(value, least=0) or []
+            instants = [instant_us(row.get(offer.time_field), zone_named(self.zone), offer.time_field) for row in rows]
+        except InvalidInput:
+            instants = []
+        if filters or len(set(instants)) < 2 or not in_order(instants):
+            return _Proof("nothing", None, f"{why}: no time counts as covered")
+        return _Proof("entries", None, f"{why}: only the time between the entries counts as covered")
+
+    def _request(self, result: AfterRequest) -> AskedTool:
+        if isinstance(result.asked, AskedTool):
+            return result.asked
+        return arguments_of({} if result.asked is None else result.asked, self.clock.now())
+
+    def _offer(self, scope: Scope, result: AfterRequest, value: Json, found: KeepVerdict, proof: _Proof) -> SeriesOffer | None:
         """How the result belongs into a series: by its looks, or because there is one of that name already."""
         offer = as_series(result.tool, value)
         if offer is not None:
             return replace(offer, name=found.key or offer.name)
         held = self.series.find(scope.owner, found.key)
         rows = entries_in(value, least=0)
-        if held is None or rows is None or (not rows and result.window is None):
+        if held is None or rows is None or (not rows and proof.window is None):
             return None
         # A quiet day has one entry or none, and was asked for all the same.
         spec = held.spec
-        window = result.window or Span(to_us(held.accumulated_since), to_us(held.accumulated_since) + 1)
+        window = proof.window or Span(to_us(held.accumulated_since), to_us(held.accumulated_since) + 1)
         return SeriesOffer(
             name=held.name,
             id_field=spec.id_field,
@@ -224,7 +284,7 @@ class ResultKeeper:
             raise InvalidInput("the result is not the one that the suggestion was made of; pass the same value")
         rules: dict[str, Json] = {"timestamp_field": offer.time_field}
         rules |= {"id_template": offer.id_template} if offer.id_template else {"id_field": offer.id_field}
-        fetch = FetchRecord(wanted.window, complete=True)
+        fetch = FetchRecord(wanted.window, complete=True, infer="batch_span" if wanted.covers == "entries" else "none")
         done = self.series.merge(scope.owner, offer.name, rows, fetch=fetch, stated=rules)
         reason = (
             f"{wanted.reason}; {done.added} added, {done.duplicates} known, {done.updated} of these with another body, "
@@ -254,6 +314,7 @@ class ResultKeeper:
             "reason": kept.reason,
             "key": kept.key,
             "revision": kept.revision,
+            "covers": kept.covers,
             "model_calls": kept.model_calls,
             "outcome": kept.outcome,
             "took_ms": kept.took_ms,
@@ -273,6 +334,10 @@ def check_tool(tool: str) -> str:
 
 def _check(result: AfterRequest) -> None:
     check_tool(result.tool)
+    asked: object = result.asked
+    arguments = isinstance(asked, Mapping) and all(isinstance(name, str) for name in asked)
+    if not (asked is None or isinstance(asked, AskedTool) or arguments):
+        raise InvalidInput(f"`arguments` = {brief(asked, 60)} must be an object: the arguments of the tool by their names")
     if utf8_size(result.goal, "`goal`") > GOAL_BYTES_MAX:
         raise LimitExceeded(f"`goal` has more than {GOAL_BYTES_MAX} bytes; say it in fewer words")
     check_deadline(result.deadline_s)

@@ -179,8 +179,10 @@ class SeriesService:
             tx.series.put_entries(name, plan.entries)
             tx.series.add_past(name, plan.past, seen_us=now_us)
             _distrust_the_future(tx, name, now_us)
-            _credit(tx, series, fetch, [one.at_us for one in good], now_us)
+            covered = _credit(tx, series, fetch, [one.at_us for one in good], now_us)
             series, evicted = _evict(tx, series)
+            if covered is not None:
+                covered = span_or_none(max(covered.start_us, series.floor_us), covered.end_us)
             done = MergeResult(
                 success=True,
                 added=plan.added,
@@ -189,6 +191,8 @@ class SeriesService:
                 rejected=tuple(bad),
                 total_count=series.count,
                 evicted=evicted,
+                covered=covered,
+                inferred=covered is not None and fetch.window is None,
             )
             tx.series.put(replace(series, last_request=fetch.request, last_result=merge_text(done, len(batch), mark)))
             return done
@@ -304,18 +308,22 @@ class SeriesService:
 def merge_text(done: MergeResult, size: int, mark: str) -> str:
     """A merge's answer as it is kept, so that a repeated request gets it again. Of many rejections the first are kept."""
     rejected = [[one.index, one.reason] for one in done.rejected[:REJECTED_KEPT]]
-    return json.dumps([size, done.added, done.duplicates, done.updated, rejected, done.total_count, done.evicted, mark])
+    covered = None if done.covered is None else [done.covered.start_us, done.covered.end_us, done.inferred]
+    return json.dumps(
+        [size, done.added, done.duplicates, done.updated, rejected, done.total_count, done.evicted, mark, covered]
+    )
 
 
 def merge_result(series: Series, size: int, mark: str) -> MergeResult:
     """The kept answer. Another batch or window under the same id is another merge, and would be lost."""
     held_size, added, duplicates, updated, rejected, total, evicted, *marks = json.loads(series.last_result)
-    # Answers that were kept before there were fingerprints have none.
+    # Answers that were kept before there were fingerprints have none, nor what they covered.
     if held_size != size or (marks and marks[0] != mark):
         raise Conflict(
             f"request {brief(series.last_request, 80)} has merged other entries already, or for another window "
             f"({held_size} entries then, {size} now); give each merge its own id"
         )
+    covered = marks[1] if len(marks) > 1 else None
     return MergeResult(
         success=True,
         added=added,
@@ -324,6 +332,8 @@ def merge_result(series: Series, size: int, mark: str) -> MergeResult:
         rejected=tuple(RejectedEntry(*one) for one in rejected),
         total_count=total,
         evicted=evicted,
+        covered=None if covered is None else Span(covered[0], covered[1]),
+        inferred=covered is not None and covered[2],
     )
 
 
@@ -358,7 +368,8 @@ def _check_agreement(held: Series, stated: Mapping[str, Any]) -> None:
         )
 
 
-def _credit(tx: Tx, series: Series, fetch: FetchRecord, instants: Sequence[int], now_us: int) -> None:
+def _credit(tx: Tx, series: Series, fetch: FetchRecord, instants: Sequence[int], now_us: int) -> Span | None:
+    """Enter into the ledger what a fetch proves; that time, if there is one."""
     name = series.name
     span = proven(fetch, instants, now_us)
     if span is not None and fetch.began not in (None, (series.incarnation, series.trims)):
@@ -372,6 +383,7 @@ def _credit(tx: Tx, series: Series, fetch: FetchRecord, instants: Sequence[int],
             if window.span.start_us <= span.end_us and window.span.end_us >= span.start_us
         ]
         tx.series.replace_windows(name, span, recorded(touching, span, fetch.fetched_us))
+    return span
 
 
 def _distrust_the_future(tx: Tx, name: str, now_us: int) -> None:
