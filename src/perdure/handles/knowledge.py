@@ -153,7 +153,17 @@ class Memories(Handle, namespace="memories"):
         if entity is not None:
             check_ref(entity)
         check_choice(form, "form", MEMORY_FORMS)
-        asked = MemoryQuery(type, fact_type, entity, pinned, archived, as_of, known_at, limit, behind)
+        asked = MemoryQuery(
+            type=type,
+            fact_type=fact_type,
+            entity=entity,
+            pinned=pinned,
+            archived=archived,
+            as_of=as_of,
+            known_at=known_at,
+            limit=limit,
+            behind=behind,
+        )
         found = self._do.knowledge.list_(self.scope, asked)
         return [in_form(one, form) for one in found]
 

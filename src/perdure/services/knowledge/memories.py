@@ -366,7 +366,9 @@ def _group(same: Sequence[Any], count: int, scope: Scope, archived: bool) -> Mem
     of_type, fact_type, status, pinned, entities, visible_to = same
     if visible_to not in (None, scope.address.agent) or (status == "ARCHIVED" and not archived):
         return None
-    return MemoryGroup(of_type, fact_type, tuple(entities), status, bool(pinned), count)
+    return MemoryGroup(
+        type=of_type, fact_type=fact_type, entities=tuple(entities), status=status, pinned=bool(pinned), count=count
+    )
 
 
 def _matches_query(memory: MemoryRecord, query: MemoryQuery) -> bool:
