@@ -279,6 +279,7 @@ SAMPLES: dict[str, Step] = {
     "Turn.append": lambda w: turned(w, many=False),
     "Turn.append_many": lambda w: turned(w, many=True),
     "Memories.list": lambda w: w.ana.memories.list(),
+    "Memories.groups": lambda w: w.ana.memories.groups(),
     "Memories.get": lambda w: w.ana.memories.get(KEY),
     "Memories.history": lambda w: w.ana.memories.history(KEY),
     "Memories.changes": lambda w: w.ana.memories.changes(KEY),

@@ -45,7 +45,7 @@ from perdure.ports.models import ChatModel, Embedder, ModelRefused, ModelTimeout
 from perdure.services.forget.forget import ForgetReport
 from perdure.services.knowledge.curation import AuditReport, Curation
 from perdure.services.knowledge.extraction import ExtractionReport
-from perdure.services.knowledge.memories import MemoryWithStatements
+from perdure.services.knowledge.memories import MemoryGroup, MemoryWithStatements
 from perdure.services.knowledge.review import PendingProposal
 from perdure.services.models.prompted import PromptedExtractor
 
@@ -83,6 +83,7 @@ __all__ = [
     "Lesson",
     "LessonOrigin",
     "Link",
+    "MemoryGroup",
     "MemoryRecord",
     "MemoryWithStatements",
     "ModelRefused",

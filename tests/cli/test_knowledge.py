@@ -25,6 +25,7 @@ from perdure.interfaces.cli.commands import app
 from perdure.interfaces.errors import EXIT_CODES
 from perdure.services.forget.forget import ForgetReport
 from perdure.services.knowledge.extraction import ExtractionReport
+from perdure.services.knowledge.memories import MemoryGroup
 from perdure.services.knowledge.review import PendingProposal
 
 SCRIPT = Path(sys.executable).with_name("perdure")
@@ -520,6 +521,7 @@ def fields_of(kind: Any) -> set[str]:
 ANSWERS = [
     ("remember Runs-daily", OUTCOME_KEYS),
     ("memory list", MEMORY_KEYS),
+    ("memory groups", fields_of(MemoryGroup)),
     ("memory show KEY", MEMORY_KEYS),
     ("memory history KEY", fields_of(Statement)),
     ("memory pin KEY", MEMORY_KEYS),

@@ -36,7 +36,7 @@ NOT_OVER_HTTP = {
     | {"cleanup", "windows", "history", "count", "first", "last", "per", "group", "distinct"},
     "State": {"load", "keys", "clear"},
     "Conversation": {"search", "fold", "clear", "replace", "digest", "expand", "agent_state", "tally"},
-    "Memories": {"changes", "foundation", "rejections", "seed", "extract", "curate", "audit"},
+    "Memories": {"changes", "groups", "foundation", "rejections", "seed", "extract", "curate", "audit"},
     "JournalHandle": {"diff"},
     "AdminHandle": {"overview", "reindex", "usage"},
     "EntityHandle": {"links"},

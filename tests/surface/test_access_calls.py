@@ -59,6 +59,7 @@ NAMES_NOTHING = frozenset(
         "Conversation.agent_state",
         "Conversation.configure",
         "Memories.foundation",
+        "Memories.groups",
         "Memories.rejections",
         "EntityHandle.links",
         "EntityHandle.suggestions",

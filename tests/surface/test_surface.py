@@ -128,6 +128,7 @@ def test_the_values_that_callers_import_are_these() -> None:
         "Lesson",
         "LessonOrigin",
         "Link",
+        "MemoryGroup",
         "MemoryRecord",
         "MemoryWithStatements",
         "ModelRefused",

@@ -22,6 +22,9 @@ PAGES = {
     "chat": "/chat",
     "search": "/search?q=who+is+Rui",
     "memories": "/memories",
+    "memory-list": "/memories?view=list",
+    "timeline": "/timeline",
+    "graph": "/entities/graph",
     "entities": "/entities",
     "todos": "/todos",
     "lessons": "/lessons",
@@ -37,9 +40,9 @@ PAGES = {
     "forget": "/forget?entity=person:rui",
 }
 """The first page of each part. What they list is looked at, too: the first link of each list."""
-DETAILS = ("memories", "entities", "conversations", "series", "state")
+DETAILS = ("memory-list", "entities", "conversations", "series", "state")
 PICTURED = {
-    "memories": "/memories/profile%7Cplace%7Clisbon%7Cfact",
+    "memory-list": "/memories/profile%7Cplace%7Clisbon%7Cfact",
     "entities": "/entities/person:rui",
     "series": "/series/kudos_timeseries",
 }
@@ -53,8 +56,9 @@ TURNED = EVIL + "\u202eevil"
 OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
-def details(page: Page, part: str) -> str | None:
+def details(page: Page, name: str) -> str | None:
     """The address of the first thing that a page lists."""
+    part = "memories" if name == "memory-list" else name
     found = page.locator(f"main [data-rows] a[href*='/{part}/'], main table a[href*='/{part}/']")
     return found.first.get_attribute("href") if found.count() else None
 
@@ -74,6 +78,8 @@ def _checked(page: Page, name: str) -> None:
         found = Axe().run(page).response["violations"]
         serious = [_told(one) for one in found if one["impact"] in ("serious", "critical")]
         assert serious == [], f"{name}, {scheme}"
+        assert page.evaluate(SIDEWAYS) == [], f"{name} scrolls sideways at {width}"
+        assert page.evaluate(TINY) == [], f"{name} has text that is too small at {width}"
     assert page.evaluate(OVERFLOW) <= 0, f"{name} is wider than a phone: {page.evaluate(WIDE)}"
     assert page.locator("h1").count() == 1, name
 
@@ -85,6 +91,17 @@ def _told(violation: dict[str, Any]) -> str:
 
 WIDE = """[...document.querySelectorAll("main *")].filter((one) => one.getBoundingClientRect().right > innerWidth + 1)
   .slice(0, 4).map((one) => one.outerHTML.slice(0, 120))"""
+
+
+SIDEWAYS = """[...document.querySelectorAll("main *")].filter((one) => /auto|scroll/.test(getComputedStyle(one).overflowX)
+  && one.scrollWidth > one.clientWidth + 1 && one.tagName !== "TEXTAREA").map((one) => one.outerHTML.slice(0, 120))"""
+TINY = """[...document.querySelectorAll("main *")].filter((one) => {
+    const own = [...one.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());
+    if (!own || !one.checkVisibility() || one.closest("title")) return false;
+    const scale = one.ownerSVGElement ? Math.abs(one.getScreenCTM().a) : 1;
+    return parseFloat(getComputedStyle(one).fontSize) * scale < 10.99;
+  }).map((one) => one.outerHTML.slice(0, 120))"""
+"""What scrolls sideways in a box of its own, and words that are shown smaller than 11 pixels."""
 
 
 @pytest.fixture(scope="module")

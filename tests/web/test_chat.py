@@ -144,7 +144,7 @@ def test_what_a_turn_taught_is_corrected_pinned_and_undone_beside_it(alone: Talk
     learned.get_by_role("button", name="Unpin").click()
     expect(page.locator("#page > .notice[role=status]")).to_contain_text("no longer pinned")
     learned.locator("summary").click()
-    learned.get_by_label("What is right").fill("Clara lives in Braga")
+    learned.get_by_label("Correction").fill("Clara lives in Braga")
     learned.locator("input[name=value]").fill("Braga")
     learned.get_by_role("button", name="Correct").click()
     expect(page.locator("#page > .notice[role=status]")).to_contain_text("corrected")

@@ -11,32 +11,32 @@ Look = Callable[..., Page]
 NOTICE = "#page > .notice[role=status]"
 
 
-def test_a_memory_is_added_pinned_put_away_and_brought_back(look: Look) -> None:
+def test_a_memory_is_added_pinned_archived_and_restored(look: Look) -> None:
     page = look("/u/demo/memories")
     page.keyboard.press("n")
     page.keyboard.type("Grandmother Inês keeps bees in Sintra")
-    page.get_by_role("button", name="Remember").click()
+    page.get_by_role("button", name="Save").click()
     expect(page.locator("h1")).to_contain_text("Grandmother Inês")
-    expect(page.locator(NOTICE)).to_contain_text("It is remembered")
+    expect(page.locator(NOTICE)).to_contain_text("Saved")
     page.get_by_role("button", name="Pin").click()
     expect(page.locator(NOTICE)).to_contain_text("pinned")
     page.get_by_role("button", name="Unpin").click()
-    expect(page.get_by_role("button", name="Put away")).to_be_visible()
-    page.get_by_role("button", name="Put away").click()
+    expect(page.get_by_role("button", name="Archive")).to_be_visible()
+    page.get_by_role("button", name="Archive").click()
     expect(page.locator(NOTICE)).to_contain_text("Nothing is lost")
     page.locator(NOTICE).get_by_role("button", name="Undo").click()
     expect(page.locator(NOTICE)).to_contain_text("is undone")
-    expect(page.get_by_role("button", name="Put away")).to_be_visible()
+    expect(page.get_by_role("button", name="Archive")).to_be_visible()
 
 
 def test_a_memory_is_corrected_and_its_history_stays(look: Look) -> None:
     page = look("/u/demo/memories?q=lisbon")
     page.get_by_role("link", name="Lives in Lisbon").first.click()
-    page.get_by_text("Correct it").first.click()
-    page.get_by_label("What is right").first.fill("Lives in Setúbal")
+    page.locator("article summary", has_text="Correct").first.click()
+    page.get_by_label("Correction").first.fill("Lives in Setúbal")
     page.get_by_label("lives in", exact=True).fill("Setúbal")
-    page.get_by_role("button", name="Correct").click()
-    expect(page.locator(NOTICE)).to_contain_text("corrected")
+    page.locator("article").first.get_by_role("button", name="Save").click()
+    expect(page.locator(NOTICE)).to_contain_text("Corrected")
     expect(page.locator("article").first).to_contain_text("Lives in Setúbal")
     expect(page.locator(".timeline")).to_contain_text("Lives in Lisbon")
 
@@ -116,14 +116,14 @@ def test_an_action_that_fails_says_why_and_leaves_what_was_typed(look: Look) -> 
 
 def test_two_names_are_merged_and_taken_apart_again(look: Look) -> None:
     page = look("/u/demo/entities")
-    row = page.locator("li", has_text="Are these one").filter(has_text="Makesh")
+    row = page.locator("li", has_text="Are these the same").filter(has_text="Makesh")
     row.get_by_role("button", name=re.compile("^Merge")).click()
     expect(page.locator(NOTICE)).to_contain_text("are one")
     expect(page.locator("aside .card").first).to_contain_text("Makesh")
     page.locator(NOTICE).get_by_role("button", name="Undo").click()
     expect(page.locator(NOTICE)).to_contain_text("undone")
     page.get_by_role("link", name="Entities").first.click()
-    expect(page.locator("li", has_text="Are these one").filter(has_text="Makesh")).to_be_visible()
+    expect(page.locator("li", has_text="Are these the same").filter(has_text="Makesh")).to_be_visible()
 
 
 def test_a_goal_shows_what_would_be_injected_and_why(look: Look) -> None:
@@ -142,6 +142,8 @@ def test_keys_move_through_the_page(look: Look) -> None:
     page.keyboard.press("g")
     page.keyboard.press("m")
     page.wait_for_url("**/memories*")
+    page.get_by_role("link", name="List", exact=True).click()
+    page.wait_for_url("**/memories?*view=list*")
     page.keyboard.press("j")
     page.keyboard.press("j")
     expect(page.locator("ul[data-rows] > li").nth(1)).to_have_class("picked")

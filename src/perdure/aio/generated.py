@@ -22,7 +22,7 @@ from perdure.domain.knowledge.entities import AgentTask, Entity, Link, Rejection
 from perdure.domain.knowledge.instructions import Instruction
 from perdure.domain.knowledge.journal import Operation
 from perdure.domain.knowledge.memories import Statement
-from perdure.domain.knowledge.proposals import EntityType, MemoryType, TodoKind
+from perdure.domain.knowledge.proposals import EntityType, FactType, MemoryType, TodoKind
 from perdure.domain.lessons import Lesson, LessonScope, RefusedLesson, ReplyReport
 from perdure.domain.limits import Limits
 from perdure.domain.models import Usage
@@ -80,7 +80,7 @@ from perdure.services.forget.forget import ForgetReport
 from perdure.services.jobs.worker import Worker
 from perdure.services.knowledge.curation import AuditReport, Curation
 from perdure.services.knowledge.extraction import ExtractionReport
-from perdure.services.knowledge.memories import MemoryWithStatements
+from perdure.services.knowledge.memories import MemoryGroup, MemoryWithStatements
 from perdure.services.knowledge.review import PendingProposal
 from perdure.services.oversight.before import BUDGET_TOKENS as GOAL_TOKENS
 from perdure.services.series.aggregates import Period
@@ -434,6 +434,7 @@ class AsyncMemories(Awaited[Memories]):
         self,
         type: MemoryType | None = None,
         *,
+        fact_type: FactType | None = None,
         entity: AboutEntity = None,
         pinned: bool | None = None,
         archived: bool = False,
@@ -446,6 +447,7 @@ class AsyncMemories(Awaited[Memories]):
         return await self._threads.run(
             self._sync.list,
             type,
+            fact_type=fact_type,
             entity=entity,
             pinned=pinned,
             archived=archived,
@@ -455,6 +457,9 @@ class AsyncMemories(Awaited[Memories]):
             behind=behind,
             form=form,
         )
+
+    async def groups(self, *, archived: bool = False) -> Sequence[MemoryGroup]:
+        return await self._threads.run(self._sync.groups, archived=archived)
 
     async def get(self, key: arg.MemoryKey, *, form: Form = "full") -> MemoryWithStatements:
         return await self._threads.run(self._sync.get, key, form=form)

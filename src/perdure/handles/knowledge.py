@@ -16,6 +16,7 @@ from perdure.domain.knowledge.memories import MemoryRecord, Statement
 from perdure.domain.knowledge.proposals import (
     IMPORTANCE_MAX,
     EntityType,
+    FactType,
     MemoryType,
     TodoKind,
     TodoProposal,
@@ -35,7 +36,7 @@ from perdure.services.knowledge.curation import Auditor, AuditReport, Curation, 
 from perdure.services.knowledge.entities import Entities
 from perdure.services.knowledge.extraction import ExtractionReport, ExtractionService
 from perdure.services.knowledge.instructions import Instructions
-from perdure.services.knowledge.memories import Knowledge, MemoryQuery, MemoryWithStatements
+from perdure.services.knowledge.memories import Knowledge, MemoryGroup, MemoryQuery, MemoryWithStatements
 from perdure.services.knowledge.review import PendingProposal, ProposalReview
 from perdure.services.knowledge.seed_form import MEMORY_FORMS, MemoryForm, in_form
 from perdure.services.knowledge.todos import Todos
@@ -133,6 +134,7 @@ class Memories(Handle, namespace="memories"):
         self,
         type: Annotated[MemoryType | None, Arg("Of this type only.")] = None,
         *,
+        fact_type: Annotated[FactType | None, Arg("Of this kind only.")] = None,
         entity: AboutEntity = None,
         pinned: Annotated[bool | None, Arg("Pinned ones only, or others only.")] = None,
         archived: Annotated[bool, Arg("Also archived ones.")] = False,
@@ -151,20 +153,25 @@ class Memories(Handle, namespace="memories"):
         if entity is not None:
             check_ref(entity)
         check_choice(form, "form", MEMORY_FORMS)
-        found = self._do.knowledge.list_(
-            self.scope,
-            MemoryQuery(
-                type=type,
-                entity=entity,
-                pinned=pinned,
-                archived=archived,
-                as_of=as_of,
-                known_at=known_at,
-                limit=limit,
-                behind=behind,
-            ),
+        asked = MemoryQuery(
+            type=type,
+            fact_type=fact_type,
+            entity=entity,
+            pinned=pinned,
+            archived=archived,
+            as_of=as_of,
+            known_at=known_at,
+            limit=limit,
+            behind=behind,
         )
+        found = self._do.knowledge.list_(self.scope, asked)
         return [in_form(one, form) for one in found]
+
+    @operation("read")
+    @fresh()
+    def groups(self, *, archived: Annotated[bool, Arg("Also archived ones.")] = False) -> Sequence[MemoryGroup]:
+        """Count memories by person and kind, the largest group first."""
+        return self._do.knowledge.groups(self.scope, archived=check_flag(archived, "archived"))
 
     @operation("read")
     @fresh()

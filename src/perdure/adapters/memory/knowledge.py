@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 
 from perdure.adapters.memory.tables import OwnerTables
 from perdure.domain.knowledge.journal import Attribution, Operation
-from perdure.domain.knowledge.records import Record, RecordKind, RecordQuery, Term
+from perdure.domain.knowledge.memories import to_memory
+from perdure.domain.knowledge.records import ChangedMemories, Record, RecordKind, RecordQuery, Term
+from perdure.domain.text.rules import Json, compact_json
 from perdure.domain.times.instants import to_us
 from perdure.ports.tables import knowledge as forms
 from perdure.ports.tables.knowledge import ECHOES, OPERATIONS, OWNERS, RECORD_TERMS, RECORDS, OwnerRow
@@ -43,6 +47,27 @@ class MemoryRecords:
         if term is None:
             return [row.key for row in self._tables.of(RECORDS, kind)]
         return [row.key for row in self._tables.of(RECORD_TERMS, kind, *term)]
+
+    def tally(self, kind: RecordKind, fields: Sequence[str], term: Term | None = None) -> list[tuple[tuple[Json, ...], int]]:
+        return _tallied(self.find_many(kind, self._keys(kind, term)), fields)
+
+    def tally_current(self, fields: Sequence[str]) -> list[tuple[tuple[Json, ...], int]]:
+        current = {row.value for row in self._tables.of(RECORD_TERMS, "statement", "current")}
+        held = self.find_many("memory", self._keys("memory", None))
+        return _tallied([record for record in held if record.key in current], fields)
+
+    def changed_memories(self, asked: ChangedMemories) -> list[tuple[str, int]]:
+        found = []
+        for record in self.find_many("memory", self._keys("memory", None)):
+            held = to_memory(record.body)
+            if (
+                held.visible_to in (None, asked.agent)
+                and asked.type in (None, held.type)
+                and asked.fact_type in (None, held.fact_type)
+                and (asked.archived or held.status == "ACTIVE")
+            ):
+                found.append((record.key, to_us(held.updated_at)))
+        return sorted(found, key=lambda pair: (-pair[1], pair[0]))
 
     def operations_of(self, kind: str, key: str, *, limit: int) -> list[Operation]:
         found = [row for row in self._tables.of(OPERATIONS) if (row.kind, row.key) == (kind, key)]
@@ -113,3 +138,8 @@ class MemoryRecords:
         self._tables.put(OWNERS, OwnerRow(self._owner.space, self._owner.user, operation.seq))
         self._tables.put(OPERATIONS, forms.operation_row(self._owner, operation))
         return operation.seq
+
+
+def _tallied(records: Sequence[Record], fields: Sequence[str]) -> list[tuple[tuple[Json, ...], int]]:
+    found = Counter(compact_json([record.body.get(name) for name in fields]) for record in records)
+    return [(tuple(json.loads(values)), count) for values, count in found.items()]

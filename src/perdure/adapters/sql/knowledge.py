@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from perdure.adapters.sql.statements import SqlStatements
 from perdure.domain.knowledge.journal import Attribution, Operation
-from perdure.domain.knowledge.records import Record, RecordKind, RecordQuery, Term
+from perdure.domain.knowledge.records import TALLY_FIELDS_MAX, ChangedMemories, Record, RecordKind, RecordQuery, Term
 from perdure.domain.scope import Owner
+from perdure.domain.text.rules import Json
 from perdure.domain.times.instants import to_us
 from perdure.ports.tables import knowledge as forms
 from perdure.ports.tables.knowledge import operation_row
 
 EVER_US = 2**62
 """Later than any instant."""
+TALLIED = ("one", "two", "three", "four", "five", "six")
+"""What the fields of a tally are called in its statement."""
 
 
 class SqlRecords:
@@ -52,6 +56,23 @@ class SqlRecords:
         name = "count_records" if term is None else "count_records_by"
         [(count,)] = self._run.all(name, kind=kind, **_of_term(term))
         return int(count)
+
+    def tally(self, kind: RecordKind, fields: Sequence[str], term: Term | None = None) -> list[tuple[tuple[Json, ...], int]]:
+        return self._tallied("tally_records" if term is None else "tally_records_by", fields, kind=kind, **_of_term(term))
+
+    def tally_current(self, fields: Sequence[str]) -> list[tuple[tuple[Json, ...], int]]:
+        return self._tallied("tally_current_memories", fields)
+
+    def _tallied(self, name: str, fields: Sequence[str], **values: str) -> list[tuple[tuple[Json, ...], int]]:
+        places = dict(zip(TALLIED, [*fields, *[fields[-1]] * (TALLY_FIELDS_MAX - len(fields))], strict=True))
+        found = self._run.all(name, **values, **places)
+        return [(tuple(json.loads(same)[: len(fields)]), int(count)) for same, count in found]
+
+    def changed_memories(self, asked: ChangedMemories) -> list[tuple[str, int]]:
+        found = self._run.all(
+            "changed_memories", agent=asked.agent, type=asked.type, fact_type=asked.fact_type, archived=int(asked.archived)
+        )
+        return [(key, int(changed_us)) for key, changed_us in found]
 
     def operations_of(self, kind: str, key: str, *, limit: int) -> list[Operation]:
         return [forms.to_operation(row) for row in self._run.all("operations_of", kind=kind, key=key, limit=limit)]

@@ -57,3 +57,17 @@ class RecordQuery:
     limit: int
     term: Term | None = None
     before: str | None = None
+
+
+TALLY_FIELDS_MAX = 6
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedMemories:
+    """Which memories to list by their last change: visible to the agent, and of these kinds."""
+
+    agent: str
+    type: str | None = None
+    fact_type: str | None = None
+    archived: bool = False
+    """Also archived ones."""

@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -75,10 +76,26 @@ def activity(days: Sequence[DayActivity]) -> BarChart:
     return BarChart(WIDTH, HEIGHT, base, tuple(bars), top)
 
 
-GRAPH_WIDTH, GRAPH_HEIGHT, MARGIN = 760.0, 460.0, 46.0
-ROUNDS = 220
+ROUNDS, APART_ROUNDS = 60, 120
 GOLDEN = math.pi * (3 - math.sqrt(5))
-RADIUS_MIN, RADIUS_MAX = 5.0, 14.0
+RADIUS_MIN, RADIUS_MAX = 4.0, 12.0
+LABEL_CHARS, CROWD_CHARS, CROWD = 18, 14, 80
+LETTER, LINE, MARGIN = 6.4, 13.0, 8.0
+"""What a letter and a line of a label take, in the units of the drawing: those of a pixel, at the width it is made for."""
+GRAPHS_KEPT = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """How wide a drawing is shown, and how high it may grow; `nodes_max` is what can be read in it."""
+
+    width: float
+    height_max: float
+    nodes_max: int
+
+
+WIDE = Frame(1000.0, 1500.0, 200)
+NARROW = Frame(340.0, 620.0, 30)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +110,8 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
+    one: str
+    other: str
     x1: float
     y1: float
     x2: float
@@ -111,29 +130,76 @@ class Graph:
 TONES = {"person": "violet", "place": "accent", "org": "blue", "project": "amber", "user": "strong"}
 
 
-def laid_out(things: Mapping[str, tuple[str, int]], links: Sequence[tuple[str, str, int]]) -> Graph:
-    """Nodes by name with a label and a weight, and links with theirs. Springs pull, charges push, until it is calm."""
-    names = sorted(things, key=lambda name: (-things[name][1], name))
-    place = {name: at for at, name in enumerate(names)}
+def laid_out(things: Mapping[str, tuple[str, int]], links: Sequence[tuple[str, str, int]], frame: Frame = WIDE) -> Graph:
+    """Nodes by name with a label and a weight, and links with theirs. The heaviest that fit are drawn."""
+    names = sorted(things, key=lambda name: (-things[name][1], name))[: frame.nodes_max]
+    return _drawn(tuple((name, *things[name]) for name in names), tuple(links), frame)
+
+
+@lru_cache(GRAPHS_KEPT)
+def _drawn(things: tuple[tuple[str, str, int], ...], links: tuple[tuple[str, str, int], ...], frame: Frame) -> Graph:
+    place = {name: at for at, (name, _, _) in enumerate(things)}
     pairs = [(place[one], place[other], weight) for one, other, weight in links if one in place and other in place]
-    spots = _settled(len(names), [*pairs, *_held_together(len(names), pairs)])
-    heaviest = max((weight for _, weight in things.values()), default=1)
+    heaviest = max((weight for _, _, weight in things), default=1)
+    radii = [round(RADIUS_MIN + (RADIUS_MAX - RADIUS_MIN) * math.sqrt(one[2] / max(1, heaviest)), 1) for one in things]
+    chars = LABEL_CHARS if len(things) <= CROWD else CROWD_CHARS
+    labels = [label if len(label) <= chars else f"{label[: chars - 1].rstrip()}…" for _, label, _ in things]
+    sizes = np.array([(max(2 * r, len(label) * LETTER) + 4, 2 * r + LINE + 4) for r, label in zip(radii, labels, strict=True)])
+    room = float(sizes.prod(axis=1).sum()) if things else 0.0
+    height = min(frame.height_max, max(320.0, 2.4 * room / frame.width))
+    spots = _settled(len(things), [*pairs, *_held_together(len(things), pairs)])
+    spots = _apart(_fitted(spots, frame.width, height), sizes.reshape(-1, 2), (frame.width, height))
     nodes = tuple(
         Node(
             name=name,
-            label=things[name][0],
+            label=labels[at],
             x=round(float(spots[at, 0]), 1),
-            y=round(float(spots[at, 1]), 1),
-            radius=round(RADIUS_MIN + (RADIUS_MAX - RADIUS_MIN) * math.sqrt(things[name][1] / max(1, heaviest)), 1),
+            # The box is the circle and the label below it; its middle is not the circle's.
+            y=round(float(spots[at, 1]) - LINE / 2, 1),
+            radius=radii[at],
             tone=TONES.get(name.partition(":")[0], "soft"),
         )
-        for name, at in place.items()
+        for at, (name, _, _) in enumerate(things)
     )
     edges = tuple(
-        Edge(nodes[one].x, nodes[one].y, nodes[other].x, nodes[other].y, round(min(4.0, 0.7 + 0.5 * math.log2(1 + weight)), 2))
+        Edge(
+            one=nodes[one].name,
+            other=nodes[other].name,
+            x1=nodes[one].x,
+            y1=nodes[one].y,
+            x2=nodes[other].x,
+            y2=nodes[other].y,
+            width=round(min(2.5, 0.6 + 0.3 * math.log2(1 + weight)), 2),
+        )
         for one, other, weight in pairs
     )
-    return Graph(GRAPH_WIDTH, GRAPH_HEIGHT, nodes, edges)
+    return Graph(frame.width, round(height, 1), nodes, edges)
+
+
+def _apart(spots: Plane, sizes: Plane, frame: tuple[float, float]) -> Plane:
+    """Boxes of these sizes pushed apart, each the shorter way, and kept in the frame, until none covers another."""
+    count = len(spots)
+    if count < 2:
+        return spots
+    low = sizes / 2 + MARGIN / 2
+    high = np.maximum(low, np.array(frame) - low)
+    x, y = spots[:, 0], spots[:, 1]
+    need_x, need_y = ((sizes[:, None, at] + sizes[None, :, at]) / 2 for at in (0, 1))
+    order = np.sign(np.arange(count)[:, None] - np.arange(count)[None, :])
+    for _ in range(APART_ROUNDS):
+        gap_x, gap_y = x[:, None] - x[None, :], y[:, None] - y[None, :]
+        over_x, over_y = need_x - np.abs(gap_x), need_y - np.abs(gap_y)
+        touching = (over_x > 0) & (over_y > 0) & (order != 0)
+        one, other = touching.nonzero()
+        if not len(one):
+            break
+        side_x, side_y = np.sign(gap_x[one, other]), np.sign(gap_y[one, other])
+        across = over_x[one, other] < over_y[one, other]
+        push_x = np.where(across, over_x[one, other], 0.0) * np.where(side_x == 0, order[one, other], side_x)
+        push_y = np.where(across, 0.0, over_y[one, other]) * np.where(side_y == 0, order[one, other], side_y)
+        x = np.clip(x + np.bincount(one, push_x, count) * 0.75, low[:, 0], high[:, 0])
+        y = np.clip(y + np.bincount(one, push_y, count) * 0.75, low[:, 1], high[:, 1])
+    return np.column_stack((x, y))
 
 
 def _held_together(count: int, pairs: Sequence[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
@@ -161,28 +227,31 @@ def _settled(count: int, pairs: Sequence[tuple[int, int, int]]) -> Plane:
     ideal = 1.0 / math.sqrt(count)
     one = np.array([pair[0] for pair in pairs], np.intp)
     other = np.array([pair[1] for pair in pairs], np.intp)
-    pull = np.array([1 + math.log2(pair[2]) * 0.3 for pair in pairs])[:, None]
+    pull = np.array([1 + math.log2(pair[2]) * 0.3 for pair in pairs])
+    x, y = spots[:, 0].copy(), spots[:, 1].copy()
     for step in range(ROUNDS):
-        apart = spots[:, None, :] - spots[None, :, :]
-        far = np.maximum(np.linalg.norm(apart, axis=2), 0.01)
-        move = (apart / far[:, :, None] * (ideal**2 / far)[:, :, None]).sum(axis=1)
+        apart_x, apart_y = x[:, None] - x[None, :], y[:, None] - y[None, :]
+        push = ideal**2 / np.maximum(apart_x * apart_x + apart_y * apart_y, 1e-4)
+        move_x, move_y = (apart_x * push).sum(axis=1), (apart_y * push).sum(axis=1)
         if len(pairs):
-            along = spots[one] - spots[other]
-            drawn = along * np.maximum(np.linalg.norm(along, axis=1, keepdims=True), 0.01) / ideal * pull * 0.5
-            np.add.at(move, one, -drawn)
-            np.add.at(move, other, drawn)
-        move -= spots * 0.6  # towards the middle, so that what hangs on nothing stays in sight
-        length = np.maximum(np.linalg.norm(move, axis=1, keepdims=True), 1e-9)
-        heat = 0.12 * (1 - step / ROUNDS) + 0.002
-        spots = spots + move / length * np.minimum(length, heat)
-    return _fitted(spots)
+            along_x, along_y = x[one] - x[other], y[one] - y[other]
+            drawn = np.maximum(np.hypot(along_x, along_y), 0.01) / ideal * pull * 0.5
+            move_x -= np.bincount(one, along_x * drawn, count) - np.bincount(other, along_x * drawn, count)
+            move_y -= np.bincount(one, along_y * drawn, count) - np.bincount(other, along_y * drawn, count)
+        move_x -= x * 0.6  # towards the middle, so that what hangs on nothing stays in sight
+        move_y -= y * 0.6
+        length = np.maximum(np.hypot(move_x, move_y), 1e-9)
+        share = np.minimum(length, 0.12 * (1 - step / ROUNDS) + 0.002) / length
+        x, y = x + move_x * share, y + move_y * share
+    return np.column_stack((x, y))
 
 
-def _fitted(spots: Plane) -> Plane:
-    """Into the frame, each direction by itself."""
+def _fitted(spots: Plane, width: float, height: float) -> Plane:
+    """Into the frame, each direction by itself, and by rank as much as by distance: a crowd gets the room it needs."""
+    if len(spots) < 2:
+        return np.array([[width / 2, height / 2]] * len(spots)).reshape(-1, 2)
     low, high = spots.min(axis=0), spots.max(axis=0)
     span = np.where(high - low > 1e-9, high - low, 1.0)
-    frame = np.array([GRAPH_WIDTH - 2 * MARGIN, GRAPH_HEIGHT - 2 * MARGIN])
-    middle = np.where(high - low > 1e-9, 0.0, 0.5)
-    fitted: Plane = ((spots - low) / span + middle) * frame + MARGIN
+    ranks = spots.argsort(axis=0).argsort(axis=0) / (len(spots) - 1)
+    fitted: Plane = (((spots - low) / span + ranks) / 2) * (np.array([width, height]) - 90.0) + 45.0
     return fitted

@@ -51,7 +51,7 @@ NAVIGATION: tuple[tuple[str, tuple[Section, ...]], ...] = (
         ),
     ),
     (
-        "Known",
+        "Knowledge",
         (
             Section("memories", "Memories", "m", "memory"),
             Section("entities", "Entities", "e", "entity"),
@@ -60,7 +60,7 @@ NAVIGATION: tuple[tuple[str, tuple[Section, ...]], ...] = (
         ),
     ),
     (
-        "Said and fetched",
+        "Conversations & data",
         (
             Section("conversations", "Conversations", "c", "conversation"),
             Section("series", "Series", "s", "series"),
@@ -68,7 +68,7 @@ NAVIGATION: tuple[tuple[str, tuple[Section, ...]], ...] = (
         ),
     ),
     (
-        "At work",
+        "Activity",
         (
             Section("context", "Context", "x", "context"),
             Section("journal", "Journal", "j", "journal"),
@@ -80,6 +80,8 @@ NAVIGATION: tuple[tuple[str, tuple[Section, ...]], ...] = (
 )
 
 
+PART_OF = {"timeline": "memories"}
+"""Pages that belong to another part of the navigation than their address says."""
 STATIC = Path(__file__).parent / "static"
 
 
@@ -271,6 +273,10 @@ class PageLinks:
         told = _query_text({**dict(self._request.query_params), **changed})
         return f"{self._request.url.path}{'?' + told if told else ''}"
 
+    def narrowed(self, name: str, value: str | None) -> str:
+        """This page from its beginning, with one more question asked, or asked no longer."""
+        return self.again(**{name: value, "behind": None})
+
     def query(self, name: str, default: str = "") -> str:
         """A question of this page's address."""
         return self._request.query_params.get(name, default)
@@ -280,7 +286,8 @@ class PageLinks:
         user = self._request.path_params.get("user")
         path = self._request.scope.get("path", "")
         pieces = path.split("/")[3:]  # "", "u", the user
-        return user is not None and (pieces[0] if pieces else "") == section
+        part = pieces[0] if pieces else ""
+        return user is not None and PART_OF.get(part, part) == section
 
 
 def address(user: str, *parts: object, **query: object) -> str:

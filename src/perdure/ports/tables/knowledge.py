@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 
 from perdure.domain.errors import Conflict
 from perdure.domain.knowledge.journal import Attribution, Operation
-from perdure.domain.knowledge.records import RECORD_KINDS, Record, RecordKind, RecordQuery, Term
+from perdure.domain.knowledge.records import RECORD_KINDS, ChangedMemories, Record, RecordKind, RecordQuery, Term
 from perdure.domain.scope import Owner
 from perdure.domain.text.rules import Json, compact_json
 from perdure.domain.times.instants import from_us, to_us
@@ -31,6 +31,18 @@ class RecordView(Protocol):
 
     def count(self, kind: RecordKind, term: Term | None = None) -> int:
         """How many there are."""
+
+    def tally(self, kind: RecordKind, fields: Sequence[str], term: Term | None = None) -> list[tuple[tuple[Json, ...], int]]:
+        """How many records, or of those with a term, have the same values in these fields of the body; in any order.
+
+        At most `TALLY_FIELDS_MAX` fields. One that a body does not have counts as null.
+        """
+
+    def tally_current(self, fields: Sequence[str]) -> list[tuple[tuple[Json, ...], int]]:
+        """The same of the memories that have a current statement."""
+
+    def changed_memories(self, asked: ChangedMemories) -> list[tuple[str, int]]:
+        """The keys of these memories with the microsecond of their last change, the newest change first, then by key."""
 
     def operations_of(self, kind: str, key: str, *, limit: int) -> list[Operation]:
         """The journal of one row, newest first, whatever wrote it."""

@@ -33,6 +33,7 @@ from perdure.ports.store import Store, Tx, View
 from perdure.ports.tables.knowledge import RecordView
 from perdure.services.knowledge.ledger import Ledger, find_entity, merged_entity
 
+LINKED_BY = ("entities", "subject", "attribute", "visible_to")
 ROWS_MAX = 10_000
 PAGE = 1_000
 
@@ -121,11 +122,14 @@ class Entities:
 
         def work(view: View) -> list[Link]:
             together: Counter[tuple[str, str]] = Counter()
-            for one in _statements(view, ("state", "current")):
-                if one.visible_to in (None, agent):
-                    named = sorted({*one.entities, *((one.subject,) if one.subject != USER else ())})
-                    together.update(combinations(named, 2))
-                    together.update((USER, ref) for ref in named if one.subject == USER or one.attribute == "relation")
+            for same, count in view.records.tally("statement", LINKED_BY, ("state", "current")):
+                entities, subject, attribute, visible_to = same
+                if visible_to in (None, agent):
+                    named = sorted({*_texts(entities), *(_texts([subject]) - {USER})})
+                    linked = [*combinations(named, 2)]
+                    if subject == USER or attribute == "relation":
+                        linked += [(USER, ref) for ref in named]
+                    together.update(dict.fromkeys(linked, count))
             ordered = sorted(together.items(), key=lambda pair: (-pair[1], pair[0]))
             return [Link(one, other, count) for (one, other), count in ordered[:rows]]
 
@@ -280,6 +284,10 @@ def _memories(view: View, ref: str) -> list[MemoryRecord]:
     return [
         to_memory(record.body) for record in view.records.list_(RecordQuery("memory", ROWS_MAX, ("entity", term_value(ref))))
     ]
+
+
+def _texts(values: object) -> set[str]:
+    return {one for one in values if isinstance(one, str)} if isinstance(values, list) else set()
 
 
 def _statements(view: View, term: tuple[str, str]) -> list[Statement]:

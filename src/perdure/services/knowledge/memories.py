@@ -8,15 +8,23 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from itertools import islice
-from typing import cast
+from typing import Any, cast
 
 from perdure.domain.errors import InvalidInput, LimitExceeded, NotFound
 from perdure.domain.knowledge.entities import Rejection, from_body
 from perdure.domain.knowledge.journal import Attribution, Operation, is_for
 from perdure.domain.knowledge.keys import parse_key, parse_ref, slug, term_value
-from perdure.domain.knowledge.memories import USER, MemoryRecord, Statement, to_memory, to_statement
-from perdure.domain.knowledge.proposals import MEMORY_TYPES, EntityName, FactType, MemoryType, NewStatement, Proposal
-from perdure.domain.knowledge.records import Record, RecordQuery, Term
+from perdure.domain.knowledge.memories import USER, MemoryRecord, Statement, Status, to_memory, to_statement
+from perdure.domain.knowledge.proposals import (
+    FACT_TYPES,
+    MEMORY_TYPES,
+    EntityName,
+    FactType,
+    MemoryType,
+    NewStatement,
+    Proposal,
+)
+from perdure.domain.knowledge.records import ChangedMemories, Record, RecordQuery, Term
 from perdure.domain.knowledge.writers import Writer, actor_of, only_people, source_of, trust_of_source
 from perdure.domain.limits import Limits
 from perdure.domain.scope import ID_BYTES_MAX, Owner, Scope
@@ -36,6 +44,7 @@ MEMORIES_PER_PAGE = 1_000
 READ_AT_ONCE = 20
 """Memories whose statements are asked for together."""
 FOUNDATION_MAX = 20
+GROUPED_BY = ("type", "fact_type", "status", "pinned", "entities", "visible_to")
 PROPOSALS_MAX = 1_000
 
 
@@ -53,10 +62,24 @@ class MemoryWithStatements:
 
 
 @dataclass(frozen=True, slots=True)
+class MemoryGroup:
+    """Memories about the same people and things, of the same kind: how many there are."""
+
+    type: str
+    fact_type: str
+    entities: tuple[str, ...]
+    """Whom and what they are about; none: the user alone."""
+    status: Status
+    pinned: bool
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class MemoryQuery:
     """Which memories to list. Without more: what is current and active, visible to the agent that asks."""
 
     type: str | None = None
+    fact_type: str | None = None
     entity: str | None = None
     pinned: bool | None = None
     archived: bool = False
@@ -195,15 +218,30 @@ class Knowledge:
             utf8_size(query.behind[1], "`behind`")
         if query.type is not None:
             check_choice(query.type, "type", MEMORY_TYPES)
+        if query.fact_type is not None:
+            check_choice(query.fact_type, "fact_type", FACT_TYPES)
         now = self.clock.now()
 
         def work(view: View) -> list[MemoryWithStatements]:
             wanted = _wanted(view, scope, query)
             if query.behind is not None:
-                wanted = [pair for pair in wanted if _place_of(pair[1]) > (-to_us(query.behind[0]), query.behind[1])]
+                last_us, last = to_us(query.behind[0]), query.behind[1]
+                wanted = [(key, changed_us) for key, changed_us in wanted if (-changed_us, key) > (-last_us, last)]
             return _first_of(view, [key for key, _ in wanted], rows, now, query)
 
         return self.store.read(scope.owner, work)
+
+    def groups(self, scope: Scope, *, archived: bool) -> list[MemoryGroup]:
+        """How many memories are alike in what they are about and in kind, the largest group first."""
+
+        def work(view: View) -> list[MemoryGroup]:
+            counted = view.records.tally_current(GROUPED_BY)
+            if archived:
+                counted = [(same, count) for same, count in counted if same[2] == "ACTIVE"]
+                counted += view.records.tally("memory", GROUPED_BY, ("status", "ARCHIVED"))
+            return [group for same, count in counted if (group := _group(same, count, scope, archived)) is not None]
+
+        return sorted(self.store.read(scope.owner, work), key=lambda one: (-one.count, one.entities, one.type, one.fact_type))
 
     def get(self, scope: Scope, key: str) -> MemoryWithStatements:
         now = self.clock.now()
@@ -315,21 +353,29 @@ def _visible(memory: MemoryRecord, scope: Scope) -> bool:
 
 
 def _term(view: View, query: MemoryQuery) -> Term | None:
+    """What few memories have, if the query asks for it."""
     if query.entity is not None:
         ref = str(parse_ref(query.entity))
         meant = find_entity(view.records, ref)
         return ("entity", term_value(ref if meant is None else meant.ref))
-    if query.pinned:
-        return ("pinned", "yes")
-    if query.type is not None:
-        return ("type", query.type)
-    return None
+    return ("pinned", "yes") if query.pinned else None
+
+
+def _group(same: Sequence[Any], count: int, scope: Scope, archived: bool) -> MemoryGroup | None:
+    """A group as it was counted; None if the agent may not see it, or archived ones are not asked for."""
+    of_type, fact_type, status, pinned, entities, visible_to = same
+    if visible_to not in (None, scope.address.agent) or (status == "ARCHIVED" and not archived):
+        return None
+    return MemoryGroup(
+        type=of_type, fact_type=fact_type, entities=tuple(entities), status=status, pinned=bool(pinned), count=count
+    )
 
 
 def _matches_query(memory: MemoryRecord, query: MemoryQuery) -> bool:
     return (
         (query.archived or memory.status == "ACTIVE")
         and query.type in (None, memory.type)
+        and query.fact_type in (None, memory.fact_type)
         and query.pinned in (None, memory.pinned)
     )
 
@@ -349,11 +395,15 @@ def _statements(view: View, term: Term) -> list[Statement]:
     return [to_statement(record.body) for record in found]
 
 
-def _wanted(view: View, scope: Scope, query: MemoryQuery) -> list[tuple[str, MemoryRecord]]:
-    """The memories that are asked for, with their keys, the newest change first."""
-    held = ((record.key, to_memory(record.body)) for record in _all_of(view, _term(view, query)))
-    found = [(key, one) for key, one in held if _matches_query(one, query) and _visible(one, scope)]
-    return sorted(found, key=lambda pair: _place_of(pair[1]))
+def _wanted(view: View, scope: Scope, query: MemoryQuery) -> list[tuple[str, int]]:
+    """The keys of the memories that are asked for, each with its last change, the newest first."""
+    term = _term(view, query)
+    if term is None and query.pinned is None:
+        asked = ChangedMemories(scope.address.agent, query.type, query.fact_type, query.archived)
+        return view.records.changed_memories(asked)
+    held = ((record.key, to_memory(record.body)) for record in _all_of(view, term))
+    found = [(key, to_us(one.updated_at)) for key, one in held if _matches_query(one, query) and _visible(one, scope)]
+    return sorted(found, key=lambda pair: (-pair[1], pair[0]))
 
 
 def _first_of(view: View, keys: Sequence[str], rows: int, now: datetime, query: MemoryQuery) -> list[MemoryWithStatements]:
@@ -431,8 +481,3 @@ def _followed(name: EntityName, old: str | None, new: str | None) -> EntityName:
     if old is None or new is None or slug(name.label) != slug(old):
         return name
     return replace(name, label=new) if slug(new) != slug(old) else name
-
-
-def _place_of(memory: MemoryRecord) -> tuple[int, str]:
-    """Where it stands in a list, the newest change first."""
-    return -to_us(memory.updated_at), memory.record_key

@@ -19,6 +19,7 @@ from perdure.testing.contract.knowledge import RecordContract
 from perdure.testing.contract.log import JournalContract, LogContract
 from perdure.testing.contract.oversight import OversightContract
 from perdure.testing.contract.series import SeriesContract, StateContract
+from perdure.testing.contract.tallies import TallyContract
 from perdure.testing.contract.transactions import TransactionContract, WholeStoreContract
 
 __all__ = ["StoreContract"]
@@ -34,6 +35,7 @@ class StoreContract(
     StateContract,
     SeriesContract,
     RecordContract,
+    TallyContract,
     IndexContract,
     IndexWholeContract,
     OversightContract,

@@ -13,7 +13,14 @@ import pytest
 from perdure.domain.conversation.messages import MessageQuery, ToolCall
 from perdure.domain.errors import Conflict
 from perdure.domain.knowledge.journal import Attribution, Operation
-from perdure.domain.knowledge.records import RECORD_KINDS, TERM_BYTES_MAX, Record, RecordKind, RecordQuery, Term
+from perdure.domain.knowledge.records import (
+    RECORD_KINDS,
+    TERM_BYTES_MAX,
+    Record,
+    RecordKind,
+    RecordQuery,
+    Term,
+)
 from perdure.domain.scope import MessageId, Owner, ToolCallId
 from perdure.domain.state import Revision
 from perdure.ports.store import Store, Tx

@@ -44,6 +44,7 @@ app.offer(
     form=Form(hidden=("behind",)),
     example="--entity person:john_doe",
 )
+app.offer((Memories, "groups"), each(show_as.memory_group, "nothing is known here yet"))
 app.offer((Memories, "get"), single(show_as.memory_whole), name="show")
 app.offer((Memories, "history"), each(show_as.statement_entry, "it states nothing"))
 app.offer((Memories, "changes"), each(show_as.change, "nothing was done to it"))

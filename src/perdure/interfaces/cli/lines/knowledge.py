@@ -15,7 +15,7 @@ from perdure.interfaces.cli.lines.conversation import INDENT, heading, local, on
 from perdure.services.forget.forget import ForgetReport
 from perdure.services.knowledge.curation import AuditReport, Curation
 from perdure.services.knowledge.extraction import ExtractionReport
-from perdure.services.knowledge.memories import MemoryWithStatements
+from perdure.services.knowledge.memories import MemoryGroup, MemoryWithStatements
 from perdure.services.knowledge.review import PendingProposal
 
 EVIDENCE_SHOWN = 3
@@ -31,6 +31,13 @@ def memory_entry(recalled: MemoryWithStatements, width: int) -> Iterator[Text]:
     for statement in recalled.statements:
         said = "" if statement.trust == "user" else f" (by {ROLE_OF_TRUST[statement.trust]})"
         yield from wrapped(f"{statement.content}{said}", width)
+
+
+def memory_group(group: MemoryGroup, _: int) -> Iterator[Text]:
+    """How many memories are about the same, and what that is."""
+    about = ", ".join(map(one_line, group.entities)) or "user"
+    marks = f"{'  pinned' if group.pinned else ''}{'  archived' if group.status == 'ARCHIVED' else ''}"
+    yield Text.assemble((f"{group.count:>6} ", "bold"), f"{about}  {group.type}, {group.fact_type}", (marks, "dim"))
 
 
 def memory_whole(recalled: MemoryWithStatements, width: int) -> Iterator[Text]:

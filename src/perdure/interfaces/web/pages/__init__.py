@@ -15,6 +15,7 @@ from perdure.interfaces.web.pages import (
     search,
     series,
     state,
+    timeline,
     todos,
 )
 from perdure.interfaces.web.pages.conversation import chat, conversations
@@ -26,6 +27,7 @@ for _part in (
     chat,
     search,
     memories,
+    timeline,
     entities,
     todos,
     lessons,

@@ -3,54 +3,75 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from fastapi import APIRouter, Form, Request, Response
+from fastapi import APIRouter, Form, Query, Request, Response
+from pydantic import BaseModel
 
 from perdure.domain.knowledge.entities import Entity, Link, Suggestion
-from perdure.domain.knowledge.memories import Statement
 from perdure.domain.knowledge.proposals import ENTITY_TYPES
-from perdure.interfaces.web.charts import Graph, laid_out
+from perdure.handles.memory import Memory
+from perdure.interfaces.web.charts import NARROW, WIDE, laid_out
 from perdure.interfaces.web.filters import entity_label
 from perdure.interfaces.web.page import PageLinks, memory_of, page, redirect_with_notice, undoable
 from perdure.services.knowledge.memories import MemoryWithStatements
 
 router = APIRouter()
 ROWS_MAX = 1_000
-CARDS_MAX = 200
+CARDS = 24
 FACTS_SHOWN = 3
-NODES_MAX = 40
-LINKS_MAX = 400
+LINKS_MAX = 1_000
+
+
+class EntityFilter(BaseModel):
+    """What the list is asked for."""
+
+    type: str = ""
+    q: str = ""
+    page: Annotated[int, Query(ge=1, le=100)] = 1
 
 
 @dataclass(frozen=True, slots=True)
 class EntityTile:
     entity: Entity
     facts: tuple[str, ...]
-    statements: int
+    memories: int
 
 
 @router.get("/u/{user:id}/entities")
-def list_entities(request: Request, type: str = "", q: str = "") -> Response:  # noqa: A002 - the word of the requirements
+def list_entities(request: Request, asked: Annotated[EntityFilter, Query()]) -> Response:
     memory = memory_of(request)
-    chosen = type if type in ENTITY_TYPES else None
-    entities = memory.entities.list(chosen, limit=ROWS_MAX)
-    known = memory.memories.list(limit=ROWS_MAX)
-    facts = _facts(known)
-    cards = [_card(one, facts.get(one.ref, ())) for one in entities if q.casefold() in _names(one)]
-    cards.sort(key=lambda card: (-card.statements, card.entity.ref))
+    chosen = asked.type if asked.type in ENTITY_TYPES else None
+    entities = [one for one in memory.entities.list(chosen, limit=ROWS_MAX) if asked.q.casefold() in _names(one)]
+    counts: Counter[str] = Counter()
+    for group in memory.memories.groups():
+        counts.update(dict.fromkeys(group.entities, group.count))
+    entities.sort(key=lambda one: (-counts[one.ref], one.ref))
+    first = (asked.page - 1) * CARDS
+    shown = entities[first : first + CARDS]
     return page(
         request,
         "entities.html",
-        cards=cards[:CARDS_MAX],
-        total=len(cards),
-        type=chosen or "",
+        cards=[_card(one, memory.memories.list(entity=one.ref, limit=FACTS_SHOWN), counts[one.ref]) for one in shown],
+        total=len(entities),
+        more=len(entities) > first + CARDS,
+        asked=asked,
         types=ENTITY_TYPES,
-        q=q,
-        suggestions=_suggestion_rows(memory.entities.suggestions(limit=20), known),
-        graph=_graph(memory.entities.links(limit=LINKS_MAX), entities, request.path_params["user"]),
+        suggestions=_suggestion_rows(memory, memory.entities.suggestions(limit=20)),
+    )
+
+
+@router.get("/u/{user:id}/entities/graph")
+def graph(request: Request) -> Response:
+    """How people and things hang together, as far as it can be read at this width."""
+    memory = memory_of(request)
+    things, links = _named_together(
+        memory.entities.links(limit=LINKS_MAX), memory.entities.list(limit=ROWS_MAX), request.path_params["user"]
+    )
+    return page(
+        request, "graph.html", wide=laid_out(things, links, WIDE), narrow=laid_out(things, links, NARROW), total=len(things)
     )
 
 
@@ -100,29 +121,23 @@ def dismiss(request: Request, suggestion: str) -> Response:
     )
 
 
-def _facts(known: Sequence[MemoryWithStatements]) -> Mapping[str, Sequence[Statement]]:
-    """Statements by the entities that they are about."""
-    found: dict[str, list[Statement]] = {}
-    for recalled in known:
-        for one in recalled.statements:
-            for ref in {*one.entities, one.subject}:
-                found.setdefault(ref, []).append(one)
-    return found
-
-
-def _card(entity: Entity, facts: Sequence[Statement]) -> EntityTile:
+def _card(entity: Entity, known: Sequence[MemoryWithStatements], count: int) -> EntityTile:
+    facts = [one for held in known for one in held.statements if entity.ref in (*one.entities, one.subject)]
     best = sorted(facts, key=lambda one: (-one.importance, -one.last_mentioned.timestamp(), one.id))
-    return EntityTile(entity, tuple(dict.fromkeys(one.content for one in best[:FACTS_SHOWN])), len(facts))
+    return EntityTile(entity, tuple(dict.fromkeys(one.content for one in best))[:FACTS_SHOWN], count)
 
 
 def _names(entity: Entity) -> str:
     return f"{entity.label} {entity.ref} {' '.join(entity.aliases)}".casefold()
 
 
-def _suggestion_rows(suggestions: Sequence[Suggestion], known: Sequence[MemoryWithStatements]) -> list[dict[str, object]]:
+def _suggestion_rows(memory: Memory, suggestions: Sequence[Suggestion]) -> list[dict[str, object]]:
     """Suggestions with the names or words that they are about."""
-    texts = {one.id: (one.content, one.memory) for recalled in known for one in recalled.statements}
     found: list[dict[str, object]] = []
+    texts: dict[str, tuple[str, str]] = {}
+    if any(one.what != "merge" for one in suggestions):
+        known = memory.memories.list(limit=ROWS_MAX)
+        texts = {one.id: (one.content, one.memory) for held in known for one in held.statements}
     for one in suggestions:
         if one.what == "merge":
             found.append({"suggestion": one, "names": sorted(one.subjects, key=len), "texts": ()})
@@ -131,12 +146,14 @@ def _suggestion_rows(suggestions: Sequence[Suggestion], known: Sequence[MemoryWi
     return found
 
 
-def _graph(links: Sequence[Link], entities: Sequence[Entity], user: str) -> Graph:
+def _named_together(
+    links: Sequence[Link], entities: Sequence[Entity], user: str
+) -> tuple[dict[str, tuple[str, int]], list[tuple[str, str, int]]]:
+    """The nodes of a graph by name, with a label and a weight, and its links."""
     labels = {one.ref: one.label for one in entities}
     usable = [one for one in links if (one.one == "user" or one.one in labels) and one.other in labels]
     weights: Counter[str] = Counter()
     for one in usable:
         weights.update({one.one: one.statements, one.other: one.statements})
-    chosen = {name for name, _ in weights.most_common(NODES_MAX)}
-    kept = [(one.one, one.other, one.statements) for one in usable if one.one in chosen and one.other in chosen]
-    return laid_out({name: (user if name == "user" else labels[name], weights[name]) for name in chosen}, kept)
+    things = {name: (user if name == "user" else labels[name], weight) for name, weight in weights.items()}
+    return things, [(one.one, one.other, one.statements) for one in usable]

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
 from typing import Annotated, Any, get_args
 
 from fastapi import APIRouter, Form, Query, Request, Response
@@ -11,23 +15,30 @@ from pydantic import BaseModel
 from perdure.domain.errors import InvalidInput, PerdureError
 from perdure.domain.knowledge.memories import Statement
 from perdure.domain.knowledge.proposals import FACT_TYPES, MEMORY_TYPES, MemoryType
+from perdure.domain.text.rules import brief
 from perdure.handles.memory import Memory
-from perdure.interfaces.web.page import PageLinks, acted, memory_of, own_page, page, redirect_with_notice, undoable
+from perdure.interfaces.web.filters import entity_label
+from perdure.interfaces.web.page import PageLinks, acted, memory_of, own_page, page, redirect_with_notice, undoable, zone_of
 from perdure.interfaces.web.words import change_line, read_moment
-from perdure.services.knowledge.memories import MemoryWithStatements
+from perdure.services.knowledge.memories import MemoryGroup, MemoryWithStatements
 
 router = APIRouter()
 ROWS_MAX = 1_000
-PAGE = 50
+PAGE = 25
+HITS_MAX = 60
+"""So many of the best matches of a search are shown."""
+GROUP_ROWS = 12
+FACETS_MAX = 8
+RECENT = 8
 PROPOSALS_MAX = 50
 QUOTED_MAX = 3
 """So many of the messages in which a statement was said are shown word for word."""
 
 ACTIONS = {
-    "pin": "It is pinned: part of every context from now on.",
-    "unpin": "It is no longer pinned.",
-    "archive": "It is put away. Nothing is lost.",
-    "restore": "It is shown again.",
+    "pin": "Pinned. It is part of every context from now on.",
+    "unpin": "Unpinned.",
+    "archive": "Archived. Nothing is lost.",
+    "restore": "Restored.",
 }
 
 
@@ -35,36 +46,179 @@ class MemoryFilter(BaseModel):
     """What the list is asked for."""
 
     type: str = ""
+    kind: str = ""
     entity: str = ""
     status: str = ""
     q: str = ""
     as_of: str = ""
-    page: Annotated[int, Query(ge=1, le=1_000)] = 1
+    behind: str = ""
+    """Where the page before ended: the change and the key of its last memory."""
+    view: str = ""
+    all: str = ""
+    """The type of entities of which every group is listed."""
+
+    @property
+    def is_list(self) -> bool:
+        asked = (self.type, self.kind, self.entity, self.status, self.q, self.as_of, self.behind)
+        return self.view == "list" or any(one.strip() for one in asked)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRow:
+    """What is known of one person or thing: how many memories, of which kinds."""
+
+    ref: str
+    label: str
+    count: int
+    kinds: tuple[tuple[str, int], ...]
 
 
 @router.get("/u/{user:id}/memories")
 def list_memories(request: Request, asked: Annotated[MemoryFilter, Query()]) -> Response:
     memory = memory_of(request)
-    which: dict[str, Any] = {"limit": ROWS_MAX, "archived": asked.status in ("archived", "all")}
-    if asked.entity.strip():
-        which["entity"] = asked.entity.strip()
-    if asked.status == "pinned":
-        which["pinned"] = True
-    if (moment := read_moment(asked.as_of, request, "as of")) is not None:
-        which["as_of"] = moment
-    found = [one for one in memory.memories.list(_type(asked.type), **which) if _matches_filter(one, asked)]
-    first = (asked.page - 1) * PAGE
+    groups = memory.memories.groups(archived=asked.status in ("archived", "all"))
+    proposals = memory.memories.proposals(PROPOSALS_MAX)
+    shared: dict[str, Any] = {"asked": asked, "types": MEMORY_TYPES, "fact_types": FACT_TYPES, "proposals": proposals}
+    labels = {one.ref: one.label for one in memory.entities.list(limit=ROWS_MAX)}
+    if asked.is_list:
+        return page(request, "memories.html", **shared, **_listed(request, memory, groups, asked, labels))
     return page(
         request,
-        "memories.html",
-        found=found[first : first + PAGE],
-        total=len(found),
-        asked=asked,
-        more=len(found) > first + PAGE,
-        types=MEMORY_TYPES,
-        fact_types=FACT_TYPES,
-        proposals=memory.memories.proposals(PROPOSALS_MAX),
+        "memory_groups.html",
+        **shared,
+        total=sum(one.count for one in groups),
+        you=_group_row("", request.path_params["user"], [one for one in groups if one.type == "PROFILE"]),
+        about=_sections(groups, labels, asked.all),
+        kinds=_counted(groups, lambda one: [one.fact_type]),
+        recent=memory.memories.list(limit=RECENT),
     )
+
+
+def _listed(
+    request: Request, memory: Memory, groups: Sequence[MemoryGroup], asked: MemoryFilter, labels: Mapping[str, str]
+) -> dict[str, Any]:
+    """One page of the list, and what it can be narrowed down by."""
+    moment = read_moment(asked.as_of, request, "as of")
+    plain = moment is None and asked.status in ("", "pinned")
+    if asked.q.strip() and plain:
+        found = [one for one in _matches(memory, asked.q) if _fits(one, asked)]
+        more = False
+    else:
+        found, more = _newest(memory, asked, moment)
+    shown = _facet_source(found) if asked.q.strip() or moment is not None else groups
+    return {
+        "found": found,
+        "months": [(name, list(rows)) for name, rows in groupby(found, lambda one: _month(request, one))],
+        "total": sum(one.count for one in groups if _in_group(one, asked)) if moment is None and not asked.q.strip() else None,
+        "more": f"{found[-1].memory.updated_at.isoformat()}|{found[-1].memory.record_key}" if more and found else None,
+        "labels": labels,
+        "people": _counted([one for one in shown if _in_group(one, asked, but="entity")], lambda one: one.entities)[
+            :FACETS_MAX
+        ],
+        "kinds": _counted([one for one in shown if _in_group(one, asked, but="kind")], lambda one: [one.fact_type]),
+        "abouts": _counted([one for one in shown if _in_group(one, asked, but="type")], lambda one: [one.type]),
+    }
+
+
+def _newest(memory: Memory, asked: MemoryFilter, moment: datetime | None) -> tuple[list[MemoryWithStatements], bool]:
+    """The next memories that fit, the newest change first, and whether there are more."""
+    which: dict[str, Any] = {"archived": asked.status in ("archived", "all"), "as_of": moment}
+    which |= {"fact_type": asked.kind if asked.kind in FACT_TYPES else None, "entity": asked.entity.strip() or None}
+    which["pinned"] = True if asked.status == "pinned" else None
+    behind = _place(asked.behind)
+    whole = asked.status == "archived" or bool(asked.q.strip())
+    rows = memory.memories.list(_type(asked.type), behind=behind, limit=ROWS_MAX if whole else PAGE + 1, **which)
+    found = [one for one in rows if _fits(one, asked) and _has_words(one, asked.q)]
+    return found[:PAGE], len(found) > PAGE
+
+
+def _place(text: str) -> tuple[datetime, str] | None:
+    at, _, key = text.partition("|")
+    if not key:
+        return None
+    try:
+        return datetime.fromisoformat(at), key
+    except ValueError:
+        raise InvalidInput(f"`behind` = {brief(text)} is no place in the list; open the list again") from None
+
+
+def _matches(memory: Memory, words: str) -> list[MemoryWithStatements]:
+    """Memories that have the words, the best match first."""
+    hits = memory.recall(words, kinds=["memory"], limit=HITS_MAX).hits
+    keys = dict.fromkeys(hit.memory for hit in hits if hit.memory is not None and "words" in hit.trace.arms)
+    return [memory.memories.get(key) for key in keys]
+
+
+def _fits(one: MemoryWithStatements, asked: MemoryFilter) -> bool:
+    held = one.memory
+    if (asked.status == "pinned" and not held.pinned) or (asked.status == "archived" and held.status != "ARCHIVED"):
+        return False
+    about = not asked.entity.strip() or asked.entity.strip() in held.entities or not asked.q.strip()
+    return about and asked.type in ("", held.type) and asked.kind in ("", held.fact_type)
+
+
+def _has_words(one: MemoryWithStatements, words: str) -> bool:
+    text = f"{one.memory.label or ''} {one.content} {' '.join(one.memory.entities)}".casefold()
+    return all(word in text for word in words.casefold().split())
+
+
+def _facet_source(found: Sequence[MemoryWithStatements]) -> list[MemoryGroup]:
+    rows = (one.memory for one in found)
+    return [
+        MemoryGroup(
+            type=one.type, fact_type=one.fact_type, entities=one.entities, status=one.status, pinned=one.pinned, count=1
+        )
+        for one in rows
+    ]
+
+
+def _in_group(one: MemoryGroup, asked: MemoryFilter, but: str = "") -> bool:
+    """Whether the filter takes a group; `but`: leaving out one of its questions."""
+    return (
+        (asked.status != "pinned" or one.pinned)
+        and (asked.status != "archived" or one.status == "ARCHIVED")
+        and (but == "type" or asked.type in ("", one.type))
+        and (but == "kind" or asked.kind in ("", one.fact_type))
+        and (but == "entity" or not asked.entity.strip() or asked.entity.strip() in one.entities)
+    )
+
+
+def _counted(groups: Sequence[MemoryGroup], of: Callable[[MemoryGroup], Iterable[str]]) -> list[tuple[str, int]]:
+    counts: Counter[str] = Counter()
+    for one in groups:
+        counts.update(dict.fromkeys(of(one), one.count))
+    return counts.most_common()
+
+
+def _group_row(ref: str, label: str, groups: Sequence[MemoryGroup]) -> GroupRow:
+    kinds = _counted(groups, lambda one: [one.fact_type])
+    return GroupRow(ref, label, sum(one.count for one in groups), tuple(kinds))
+
+
+def _sections(
+    groups: Sequence[MemoryGroup], labels: Mapping[str, str], whole: str
+) -> list[tuple[str, str, list[GroupRow], int]]:
+    """Groups by the type of what they are about: its name, the type, the largest groups, and how many more there are."""
+    about: dict[str, list[MemoryGroup]] = {}
+    for one in groups:
+        for ref in one.entities:
+            about.setdefault(ref, []).append(one)
+    rows = [_group_row(ref, labels.get(ref) or entity_label(ref), held) for ref, held in about.items()]
+    rows.sort(key=lambda row: (-row.count, row.label))
+    found = []
+    for kind, title in SECTIONS.items():
+        some = [row for row in rows if row.ref.partition(":")[0] == kind]
+        if some:
+            shown = ROWS_MAX if whole == kind else GROUP_ROWS
+            found.append((title, kind, some[:shown], max(0, len(some) - shown)))
+    return found
+
+
+SECTIONS = {"person": "People", "project": "Projects", "org": "Organisations", "place": "Places"}
+
+
+def _month(request: Request, one: MemoryWithStatements) -> str:
+    return f"{one.memory.updated_at.astimezone(zone_of(request)):%B %Y}"
 
 
 @router.post("/u/{user:id}/proposals/{proposal:id}/accept")
@@ -72,7 +226,7 @@ def accept(request: Request, proposal: str) -> Response:
     """Make what an agent proposes the user's own word."""
     memory = memory_of(request, "write")
     memory.memories.accept(proposal)
-    return _back_to_proposals(request, memory, proposal, "It is accepted: the user's own word from now on.")
+    return _back_to_proposals(request, memory, proposal, "Accepted. It counts as the user's own word from now on.")
 
 
 @router.post("/u/{user:id}/proposals/{proposal:id}/reject")
@@ -80,7 +234,7 @@ def reject(request: Request, proposal: str) -> Response:
     """Refuse what an agent proposes."""
     memory = memory_of(request, "write")
     memory.memories.reject(proposal)
-    return _back_to_proposals(request, memory, proposal, "It is rejected, also when it is proposed again.")
+    return _back_to_proposals(request, memory, proposal, "Rejected, also when it is proposed again.")
 
 
 def _back_to_proposals(request: Request, memory: Memory, proposal: str, told: str) -> Response:
@@ -104,17 +258,17 @@ def remember(
         fields["entities"] = names
     outcome = memory.remember(content.strip(), type, **fields)  # type: ignore[arg-type]  # checked by the service
     if outcome.statement is None:
-        raise InvalidInput(f"it was not kept: {outcome.reason or outcome.verdict}")
+        raise InvalidInput(f"not saved: {outcome.reason or outcome.verdict}")
     here = PageLinks(request)
     said = {
-        "added": "It is remembered.",
-        "mentioned": "It was known already; this is counted as a mention.",
-        "superseded": f"It is remembered, in place of: {'; '.join(one.content for one in outcome.closed)[:200]}",
+        "added": "Saved.",
+        "mentioned": "Already known. Counted as another mention.",
+        "superseded": f"Saved. It replaces: {'; '.join(one.content for one in outcome.closed)[:200]}",
     }
     return redirect_with_notice(
         request,
         here("memories", outcome.statement.memory),
-        said.get(outcome.verdict, f"It is remembered ({outcome.verdict})."),
+        said.get(outcome.verdict, f"Saved ({outcome.verdict})."),
         undo=undoable(memory, "statement", outcome.statement.id),
     )
 
@@ -147,7 +301,7 @@ def edit(
 ) -> Response:
     memory = memory_of(request, "write")
     held = memory.memories.edit(key, importance=importance, label=label.strip() or None)
-    return _back_to_memory(request, memory, held, "It is changed.")
+    return _back_to_memory(request, memory, held, "Changes saved.")
 
 
 @router.post("/u/{user:id}/memories/{key:id}/correct")
@@ -163,9 +317,9 @@ def correct(
     memory = memory_of(request, "write")
     outcome = memory.memories.correct(key, content.strip(), statement=statement, value=value.strip() or None)
     if outcome.statement is None:
-        raise InvalidInput(f"it was not kept: {outcome.reason or outcome.verdict}")
+        raise InvalidInput(f"not saved: {outcome.reason or outcome.verdict}")
     where = own_page(request, back) if back else PageLinks(request)("memories", outcome.statement.memory)
-    return redirect_with_notice(request, where, "It is corrected.", undo=undoable(memory, "statement", outcome.statement.id))
+    return redirect_with_notice(request, where, "Corrected.", undo=undoable(memory, "statement", outcome.statement.id))
 
 
 @router.post("/u/{user:id}/memories/{key:id}/{action}")
@@ -185,13 +339,6 @@ def _back_to_memory(request: Request, memory: Memory, held: MemoryWithStatements
 def _type(text: str) -> MemoryType | None:
     known: Sequence[MemoryType] = get_args(MemoryType)
     return next((one for one in known if one == text), None)
-
-
-def _matches_filter(one: MemoryWithStatements, asked: MemoryFilter) -> bool:
-    if asked.status == "archived" and one.memory.status != "ARCHIVED":
-        return False
-    text = f"{one.memory.label or ''} {one.content} {' '.join(one.memory.entities)}".casefold()
-    return all(word in text for word in asked.q.casefold().split())
 
 
 def _quotes(memory: Memory, statement: Statement) -> list[dict[str, Any]]:

@@ -81,6 +81,27 @@
     if (form?.matches("[data-asks]") && event.target.matches("select, [type=checkbox], [type=date], [type=radio]")) form.requestSubmit();
   });
 
+  // -- a graph: what one points at stands out with all it is joined to
+  const near = (event) => {
+    const node = event.target.closest?.("[data-node]");
+    const graph = event.target.closest?.("[data-graph]");
+    document.querySelectorAll(".graph.focused").forEach((one) => {
+      one.classList.remove("focused");
+      one.querySelectorAll(".near").forEach((part) => part.classList.remove("near"));
+    });
+    if (!node || !graph) return;
+    const joined = new Set([node.dataset.node]);
+    graph.querySelectorAll("line").forEach((line) => {
+      if (line.dataset.one !== node.dataset.node && line.dataset.other !== node.dataset.node) return;
+      line.classList.add("near");
+      joined.add(line.dataset.one).add(line.dataset.other);
+    });
+    graph.querySelectorAll("[data-node]").forEach((one) => one.classList.toggle("near", joined.has(one.dataset.node)));
+    graph.classList.add("focused");
+  };
+  document.addEventListener("pointerover", near);
+  document.addEventListener("focusin", near);
+
   // -- an action that fails leaves what was typed, and says why
   const say = (text) => {
     const page = $("#page");
