@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 from uuid import uuid4
@@ -24,7 +25,7 @@ def entry(role: str, content: Any, **more: Any) -> dict[str, Any]:
         "uuid": str(uuid4()),
         "parentUuid": None,
         "sessionId": FIRST,
-        "timestamp": "2026-11-17T09:00:00.000Z",
+        "timestamp": datetime.now(UTC).isoformat().replace("+00:00", "Z"),
         "isSidechain": False,
         "cwd": FOLDER,
         "message": {"role": role, "content": content},

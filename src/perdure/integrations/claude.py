@@ -141,7 +141,7 @@ def remembering(memory: Memory) -> dict[str, list[HookMatcher]]:
     """Hooks for `ClaudeAgentOptions(hooks=…)`: each prompt comes with what is remembered that matters to it."""
 
     async def before_prompt(given: Mapping[str, Any], _tool: str | None, _context: Any) -> dict[str, Any]:
-        known = await in_thread(known_for, memory, str(given.get("prompt") or ""))
+        known = await in_thread(known_for, memory, given)
         return prompt_context(known) if known else {}
 
     return {PROMPT: [HookMatcher(hooks=[before_prompt])]}

@@ -1,4 +1,4 @@
-"""A call of the synchronous core from an event loop: in a thread, and waited for even if the caller is cancelled."""
+"""What adapters share: a call of the synchronous core from an event loop, and the beginning of a session."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
+from perdure.domain.errors import Conflict, NotFound
+from perdure.handles.memory import Memory
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 async def in_thread(call: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-    """What the call answers. A write that has begun is over when this ends."""
+    """What the call answers, from a thread. A write that has begun is over when this ends, even if the caller is cancelled."""
     work: asyncio.Future[Any] = asyncio.ensure_future(asyncio.to_thread(partial(call, *args, **kwargs)))
     try:
         answer: T = await asyncio.shield(work)
@@ -25,3 +28,11 @@ async def in_thread(call: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) 
             work.exception()  # retrieved, so that nobody warns of it
         raise
     return answer
+
+
+def begin_session(memory: Memory, session: str) -> None:
+    """End the session before this one. What is said in a session that goes on is not recalled: the model has it before it."""
+    with suppress(NotFound, Conflict):  # there is none, or somebody else has ended it
+        held = memory.conversation.session()
+        if held.ended_at is None and held.id != session:
+            memory.conversation.close(held.id)

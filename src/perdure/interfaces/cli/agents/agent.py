@@ -16,6 +16,7 @@ from perdure.domain.errors import InvalidInput, NotFound
 from perdure.handles.admin import AgentHandle
 from perdure.handles.memory import Memory
 from perdure.handles.tools import SETS
+from perdure.interfaces.cli.agents.connect import connect, hook
 from perdure.interfaces.cli.agents.oversight import after, before
 from perdure.interfaces.cli.derived import Form, Group, line, table
 from perdure.interfaces.cli.input import chosen, read_json, read_text
@@ -182,7 +183,7 @@ def call(
         raise typer.Exit(2)
 
 
-app.add(before, after, ("tool", tools_app))
+app.add(before, after, connect, hook, ("tool", tools_app))
 
 
 def _text(given: str) -> str:
