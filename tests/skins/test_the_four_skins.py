@@ -78,7 +78,8 @@ CASES = [
         "state search 'u*'",
         "POST state/search",
         {"pattern": "u*"},
-        mcp="the seeds' tool has no scores",
+        mcp=("searchState", {"pattern": "u*"}),
+        picks=("pattern", "matches", "results", "truncated"),
     ),
     Case(
         "search state by meaning",
