@@ -40,7 +40,7 @@ class Settings:
     """Everything that can be set. Times are in seconds."""
 
     url: str = ""
-    """The store: `sqlite:///FILE`, `postgresql://…` or `memory:`. Empty: a SQLite file in the user's data directory."""
+    """The store: `sqlite:///FILE`, `postgresql://…`, `memory:`, or a plugin's. Empty: SQLite in the user's data folder."""
     space: str = "default"
     """The application or customer that data belongs to when a call names none."""
     user: str = ""
@@ -74,13 +74,19 @@ class Settings:
     save_results: SaveMode = "manual"
     """What becomes of a tool's result: `manual` (nothing), `suggest` (it is proposed) or `auto` (what lasts is saved)."""
     embedder: str = "static"
-    """What compares meaning: `static` (built in), `none`, `onnx:FOLDER`, `openai:URL#MODEL` or `ollama:URL#MODEL`."""
+    """What compares meaning: `static` (built in), `none`, `onnx:FOLDER`, `openai:URL#MODEL`, `ollama:URL#MODEL`, a plugin."""
     embedder_key: str = field(default="", repr=False)
     """The API key that the embedder's server wants. It goes into a header and is shown nowhere."""
     model: str = ""
     """A chat model that helps: `openai:URL#MODEL` or `ollama:URL#MODEL?num_ctx=8192`. Empty: rules do all of it."""
     model_key: str = field(default="", repr=False)
     """The API key that the model's server wants. It goes into a header and is shown nowhere."""
+    extractor: str = ""
+    """The plugin that proposes memories from what was said. Empty: the model if there is one, else rules."""
+    summariser: str = ""
+    """The plugin that writes summaries. Empty: the model if there is one, else rules."""
+    reranker: str = ""
+    """The plugin that has a last look at what recall has found. Empty: none."""
     recall_blend: str = "off"
     """`off`: recall orders by relevance. `on`: by 40 % relevance, 30 % recency, 30 % frequency; or three other weights."""
     catch_up_ms: int = 50

@@ -28,7 +28,7 @@ from perdure.domain.limits import Limits
 from perdure.domain.models import Usage
 from perdure.domain.oversight import Decision, DecisionKind, Injection, KeptResult
 from perdure.domain.oversight import Target as GoalTarget
-from perdure.domain.portability import ExportFormat, ExportReport, ImportFormat, ImportReport
+from perdure.domain.portability import ExportFormat, ExportReport, ImportReport
 from perdure.domain.reports import (
     BackupReport,
     ClockReport,
@@ -750,7 +750,7 @@ class AsyncMemory(AwaitedMemory):
     async def import_(
         self,
         source: Source,
-        format: ImportFormat = "auto",
+        format: arg.ImportFormat = "auto",
         *,
         replace: bool = False,
         dry_run: arg.DryRun = False,

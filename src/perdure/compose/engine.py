@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from perdure.adapters.embedding.static import near_words, word_vectors
 from perdure.compose.models import HostModels, LazyRuleExtractor, check_reranker, embedder_of, helpers_of, token_count
+from perdure.compose.plugins import InstalledImporters, with_plugins
 from perdure.compose.store import scratch_store
 from perdure.domain.context.recall import parse_blend
 from perdure.engine.conversation.jobs import CURATE, EXTRACT, LESSONS, SWEEP, TALLY, TRANSCRIPT
@@ -62,7 +63,7 @@ from perdure.services.lessons.agents import Agents
 from perdure.services.lessons.lessons import Lessons
 from perdure.services.lessons.mirror import Mirrors
 from perdure.services.models.consultant import Consultant
-from perdure.services.models.embedders import Embedders
+from perdure.services.models.embedders import BUILT_IN, Embedders
 from perdure.services.models.writer import DigestWriter
 from perdure.services.oversight.after import ResultKeeper
 from perdure.services.oversight.before import Overseer
@@ -215,8 +216,10 @@ def compose(store: Store, clock: Clock, settings: Settings, given: HostModels) -
     """Everything that an engine does, over one store."""
     limits = settings.limits
     seen = fresh(store)
+    given = with_plugins(settings, given)
     check_reranker(given.get("reranker"))
-    embedders = Embedders(settings.embedder, given.get("embedder"), partial(embedder_of, key=settings.embedder_key))
+    asked = BUILT_IN if given.get("embedder") is not None else settings.embedder
+    embedders = Embedders(asked, given.get("embedder"), partial(embedder_of, key=settings.embedder_key))
     helpers = helpers_of(store, clock, settings, given)
     known, todos = Knowledge(seen, clock, limits, settings.zone), Todos(seen, clock, limits)
     orders = Instructions(seen, clock, limits)
@@ -363,7 +366,7 @@ def _portability(
         return Portability(
             exporter=Exporter(store),
             importer=Importer(store, settings.limits, partial(scratch_store, key=settings.encryption_key)),
-            foreign=ForeignImporter(store, clock, settings.limits),
+            foreign=ForeignImporter(store, clock, settings.limits, InstalledImporters()),
             vaults=VaultExporter(store),
             notes=VaultImporter(known, lessons, todos),
         )

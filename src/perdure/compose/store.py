@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from perdure.compose.plugins import plugin, plugin_names
 from perdure.domain.errors import InvalidInput
 from perdure.domain.text.rules import utf8_size
 from perdure.ports.store import Store
@@ -42,10 +44,14 @@ def target(url: str) -> StoreUrl:
         path = unquote(parts.path[1:])
         utf8_size(path, "the path in the store URL")
         return StoreUrl("sqlite", path)
+    names = plugin_names("stores")
+    if parts.scheme in names:
+        return StoreUrl("plugin", parts.scheme)
     # The URL is not quoted: it may carry a password.
+    more = "".join(f", {name}:…" for name in names)
     raise InvalidInput(
         f"the store URL with scheme {parts.scheme!r:.20} cannot be opened; "
-        "use sqlite:///FILE (relative), sqlite:////FILE (absolute), postgresql://… or memory:"
+        f"use sqlite:///FILE (relative), sqlite:////FILE (absolute), postgresql://…{more} or memory:"
     )
 
 
@@ -58,6 +64,8 @@ def open_store(settings: Settings) -> Store:
         from perdure.adapters.memory.store import MemoryStore
 
         return MemoryStore()
+    if asked.kind == "plugin":
+        return _plugged_store(asked.path, settings.url)
     if asked.kind == "sqlite":
         from perdure.adapters.sqlite.store import SqliteStore
 
@@ -74,6 +82,15 @@ def open_store(settings: Settings) -> Store:
         pool_max=settings.postgres_pool_max,
         deadline_s=settings.deadline_s,
     )
+
+
+def _plugged_store(name: str, url: str) -> Store:
+    store = plugin("stores", name, url.partition(":")[2])
+    if not all(callable(getattr(store, method, None)) for method in ("read", "write", "snapshot", "close")):
+        raise InvalidInput(
+            f"plugin {name!r:.60} of `perdure.stores` made a `{type(store).__name__}`, which is no store; mend it"
+        )
+    return cast("Store", store)
 
 
 def scratch_store(folder: Path, key: str = "") -> Store:

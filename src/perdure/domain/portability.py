@@ -9,9 +9,8 @@ from typing import Literal, get_args
 ExportFormat = Literal["jsonl", "vault"]
 EXPORT_FORMATS: tuple[ExportFormat, ...] = get_args(ExportFormat)
 """`jsonl`: every row, exactly. `vault`: a folder of Markdown notes, for people."""
-ImportFormat = Literal["auto", "jsonl", "vault", "mem0", "mcp"]
-IMPORT_FORMATS: tuple[ImportFormat, ...] = get_args(ImportFormat)
-"""`mem0`: what mem0 exports as JSON. `mcp`: the `memory.json` of the reference memory server of MCP."""
+IMPORT_FORMATS = ("auto", "jsonl", "vault", "mem0", "mcp")
+"""`mem0`: what mem0 exports as JSON. `mcp`: the `memory.json` of the reference memory server of MCP. Plugins add others."""
 
 FORMAT = "perdure-export"
 VERSION = 1
@@ -89,7 +88,7 @@ class Doubt:
 class ImportReport:
     """What was imported, or with `dry_run` would be."""
 
-    format: ImportFormat
+    format: str
     users: tuple[str, ...]
     dry_run: bool
     rows: Mapping[str, int]

@@ -60,6 +60,9 @@ Goal = Annotated[str, Arg("What the agent works on.", max_length=20_000, pattern
 Question = Annotated[
     str, Arg("The question, in plain words.", min_length=1, max_length=10_000, pattern=WORDS, example="knee pain")
 ]
+ImportFormat = Annotated[
+    str, Arg("What it is: auto, jsonl, vault, mem0, mcp or an importer's name.", min_length=1, max_length=100, pattern=PLAIN)
+]
 Budget = Annotated[int, Arg("Tokens at most.", ge=100, le=TOKENS_MAX)]
 Reference = Annotated[str, a_reference("An entity: its type and name.")]
 MemoryKey = Annotated[str, an_id("The memory's key.", "profile||lives_in|fact")]

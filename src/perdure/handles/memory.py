@@ -16,7 +16,7 @@ from perdure.domain.knowledge.proposals import NewStatement
 from perdure.domain.knowledge.writers import only_people
 from perdure.domain.oversight import Injection, KeptResult
 from perdure.domain.oversight import Target as GoalTarget
-from perdure.domain.portability import ExportFormat, ExportReport, ImportFormat, ImportReport
+from perdure.domain.portability import ExportFormat, ExportReport, ImportReport
 from perdure.domain.scope import Scope
 from perdure.domain.text.rules import check_flag, check_texts, utf8_size
 from perdure.domain.times.spans import check_span, span_between
@@ -235,13 +235,13 @@ class Memory(Handle):
     def import_(
         self,
         source: Source,
-        format: Annotated[ImportFormat, Arg("What it is.")] = "auto",
+        format: arg.ImportFormat = "auto",
         *,
         replace: Annotated[bool, Arg("In place of all that is held of the user.")] = False,
         dry_run: arg.DryRun = False,
         progress: Progress | None = None,
     ) -> ImportReport:
-        """Take over data as this user's: a lossless export (`jsonl`), or what a `vault`, `mem0` or an `mcp` server remembers.
+        """Take over data as this user's: a lossless export (`jsonl`), or what a `vault`, `mem0`, `mcp` or a plugin has.
 
         An export replaces nothing unless `replace`: a user that holds data is a `Conflict`. It is taken over as a whole or not
         at all. The others are proposals that are added to what is known; doing it again changes nothing.

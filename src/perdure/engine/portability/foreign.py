@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from perdure.domain.knowledge.proposals import EntityName, EntityType, FactType, MemoryType, Proposal
 from perdure.domain.text.secrets import without_secrets
@@ -19,6 +19,7 @@ from perdure.engine.knowledge.audit import export_entries, instant_of
 from perdure.engine.knowledge.curator import value_in_words
 
 ForeignFormat = Literal["mem0", "mcp"]
+FOREIGN_FORMATS: tuple[ForeignFormat, ...] = get_args(ForeignFormat)
 CONFIDENCE = 0.8
 _WORD = re.compile(r"[^\W_]+")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import IO, Literal
+from typing import IO, Literal, Protocol
 
 from perdure.domain.errors import InvalidInput, LimitExceeded
 from perdure.domain.knowledge.journal import Attribution
@@ -18,7 +18,7 @@ from perdure.domain.scope import Owner, Scope
 from perdure.engine.extraction.predicates import is_single_valued
 from perdure.engine.knowledge.audit import audit, export_entries, read_export
 from perdure.engine.knowledge.outcomes import Outcome, ProposalOrigin
-from perdure.engine.portability.foreign import ForeignFormat, ForeignItem, foreign_format, foreign_items
+from perdure.engine.portability.foreign import FOREIGN_FORMATS, ForeignItem, foreign_format, foreign_items
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store, Tx, View
 from perdure.services.knowledge.commit import Submission, check_proposal, commit_in
@@ -66,17 +66,32 @@ def is_export(file: IO[bytes]) -> bool:
     return isinstance(first, dict) and first.get("format") == FORMAT
 
 
+class ImportPlugins(Protocol):
+    """Formats that other distributions read."""
+
+    def check(self, name: str) -> None:
+        """`InvalidInput`, with what there is, unless one of this name is installed."""
+
+    def entries(self, name: str, text: str) -> Sequence[Mapping[str, object]]:
+        """The memories in a text: each a `memory`, and, if known, a `created_at` and the `user_id`."""
+
+
 @dataclass(frozen=True, slots=True)
 class ForeignImporter:
     store: Store
     clock: Clock
     limits: Limits
+    plugins: ImportPlugins
 
     def import_(self, scope: Scope, file: IO[bytes], form: str, *, dry_run: bool) -> ImportReport:
         """Take over what another engine has remembered of the user. Doing so again changes nothing."""
         text = _text(file, self.limits.import_bytes_max)
         now = self.clock.now()
-        found, items = foreign_items(text, now)
+        plugged = form not in FOREIGN_FORMATS
+        if plugged:
+            text = json.dumps(self.plugins.entries(form, text), default=str)
+        read, items = foreign_items(text, now)
+        found = form if plugged else read
         if found != form:
             raise InvalidInput(f"the export looks like one of `{found}`, not of `{form}`; say so, or leave the format out")
         if not items and (not text.strip() or export_entries(text)):
@@ -93,7 +108,7 @@ class ForeignImporter:
             format=found, users=(scope.owner.user,), dry_run=dry_run, rows={}, items=tuple(taken), doubts=tuple(doubts)
         )
 
-    def _commit(self, owner: Owner, items: Sequence[ForeignItem], form: ForeignFormat, *, dry_run: bool) -> list[Outcome]:
+    def _commit(self, owner: Owner, items: Sequence[ForeignItem], form: str, *, dry_run: bool) -> list[Outcome]:
         now = self.clock.now()
         origin = ProposalOrigin(form, "import", now, self.clock.new_id, is_single_valued, closings_max=0)
         by = Attribution("import", now, f"imported from {form}")

@@ -16,11 +16,10 @@ from perdure.domain.portability import (
     ExportFormat,
     ExportPart,
     ExportReport,
-    ImportFormat,
     ImportReport,
 )
 from perdure.domain.scope import Owner, Scope, shared_owner
-from perdure.domain.text.rules import check_choice, check_flag
+from perdure.domain.text.rules import check_choice, check_flag, utf8_size
 from perdure.ports.files import Source, Target, check_path
 from perdure.ports.store import Progress
 from perdure.services.portability.export import Exporter
@@ -34,13 +33,13 @@ from perdure.services.portability.vault_import import VaultImporter
 class Importation:
     """How something is to be imported."""
 
-    format: ImportFormat = "auto"
+    format: str = "auto"
     replace: bool = False
     dry_run: bool = False
     progress: Progress | None = None
 
     def __post_init__(self) -> None:
-        check_choice(self.format, "format", IMPORT_FORMATS)
+        utf8_size(self.format, "`format`")
         check_flag(self.replace, "replace")
         check_flag(self.dry_run, "dry_run")
 
@@ -66,10 +65,12 @@ class Portability:
         return self.vaults.export(scope.owner, check_path(to, "to"), replace=replace, progress=progress)
 
     def import_(
-        self, scope: Scope, source: Source, form: ImportFormat, *, replace: bool, dry_run: bool, progress: Progress | None
+        self, scope: Scope, source: Source, form: str, *, replace: bool, dry_run: bool, progress: Progress | None
     ) -> ImportReport:
         """See `Memory.import_`."""
         how = Importation(form, replace, dry_run, progress)
+        if how.format not in IMPORT_FORMATS:
+            self.foreign.plugins.check(how.format)
         if isinstance(source, str | os.PathLike) and check_path(source, "source").is_dir():
             if how.format not in ("auto", "vault"):
                 raise InvalidInput(f"{source} is a folder, which the format `{how.format}` is not; name a file, or use `vault`")

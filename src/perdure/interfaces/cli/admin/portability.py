@@ -64,7 +64,7 @@ def _exported(report: ExportReport, file: str) -> Iterator[str]:
 def import_(
     ctx: typer.Context,
     file: Annotated[str, typer.Argument(help="An export, a vault's folder, another engine's export, or - for stdin.")],
-    format: Annotated[str, typer.Option(help="auto, jsonl, vault, mem0 or mcp.")] = "auto",
+    format: Annotated[str, typer.Option(help="auto, jsonl, vault, mem0, mcp, or an installed importer.")] = "auto",
     as_user: Annotated[str | None, typer.Option("--as", help="As this user's, whoever it names.")] = None,
     replace: Annotated[bool, typer.Option("--replace", help="In place of what the user holds now.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")] = False,
@@ -76,7 +76,7 @@ def import_(
     Example: perdure admin import ana.jsonl.gz --as ben
     """
     out: Output = ctx.obj.out
-    form = chosen(format, IMPORT_FORMATS, "--format")
+    form = next((one for one in IMPORT_FORMATS if one == format.casefold()), format)
     if as_user is not None:
         ctx.obj.user = as_user
     # Without a name, the users of a lossless export keep theirs.

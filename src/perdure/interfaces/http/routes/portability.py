@@ -6,7 +6,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import IO, Annotated, Literal
+from typing import IO, Annotated
 from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Request, Response
@@ -27,7 +27,7 @@ router = APIRouter(prefix=USER, tags=["portability"], route_class=StrictRoute)
 CHUNK_BYTES = 256 * 1024
 IMPORTS_MAX = 2
 AT_ONCE = threading.BoundedSemaphore(IMPORTS_MAX)
-Importable = Literal["auto", "jsonl", "mem0", "mcp"]
+FORMATS = "What the body is: `auto`, `jsonl`, `mem0`, `mcp`, or the name of an importer that is installed."
 Run = Callable[[Progress | None], ImportReport]
 BODY = {
     "requestBody": {
@@ -79,7 +79,7 @@ async def import_(
     request: Request,
     memory: Writes,
     door: Whole,
-    format: Annotated[Importable, Query(description="What the body is.")] = "auto",  # noqa: A002 - the parameter's name
+    format: Annotated[str, Query(description=FORMATS, min_length=1, max_length=100)] = "auto",  # noqa: A002 - the parameter's name
     replace: Annotated[bool, Query(description="In place of all that is held of the user; needs `admin`.")] = False,
     dry_run: Annotated[bool, Query(description="Only say what would be done.")] = False,
 ) -> Response:
