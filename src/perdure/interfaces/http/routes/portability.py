@@ -27,6 +27,7 @@ router = APIRouter(prefix=USER, tags=["portability"], route_class=StrictRoute)
 CHUNK_BYTES = 256 * 1024
 IMPORTS_MAX = 2
 AT_ONCE = threading.BoundedSemaphore(IMPORTS_MAX)
+Exportable = Literal["jsonl", "seed"]
 Importable = Literal["auto", "jsonl", "mem0", "mcp"]
 Run = Callable[[Progress | None], ImportReport]
 BODY = {
@@ -48,12 +49,17 @@ BODY = {
     response_class=StreamingResponse,
     **described("exportUser", None, media={LINES: "A heading, a line for each row, and an end with a digest."}),
 )
-def export(memory: Reads) -> Response:
+def export(
+    memory: Reads,
+    format: Annotated[  # noqa: A002 - the parameter's name
+        Exportable, Query(description="`jsonl`: every row. `seed`: the memories, under the seed's names.")
+    ] = "jsonl",
+) -> Response:
     """Every row of the user as a line of JSON, as of one moment: what `/import` takes over exactly."""
     # By way of a file: a caller who reads slowly must not keep the store's snapshot open.
     file = tempfile.TemporaryFile()  # noqa: SIM115 - closed when it was sent
     try:
-        size = memory.export(file).bytes
+        size = memory.export(file, format).bytes
         file.seek(0)
     except BaseException:
         file.close()
