@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from io import BytesIO
 from typing import Any
 
 import pytest
@@ -33,6 +35,23 @@ def test_a_memory_has_one_seed_form_on_every_face(client: TestClient, engine: pe
     assert client.get(f"{home}/memories/{told['id']}").json()["statements"]
     with pytest.raises(perdure.InvalidInput, match="`form`"):
         ana.memories.list(form="other")  # type: ignore[arg-type]
+
+
+def test_memories_are_exported_under_the_seeds_names(client: TestClient, engine: perdure.Engine, home: str) -> None:
+    """S3-5 to S3-16: a line each, archived ones included, on every face."""
+    remembered(client, home)
+    ana = engine.memory(home.rpartition("/")[2])
+    for number in range(7):
+        ana.remember(f"Has been to Town {number}", entities=[f"place:Town {number}"])
+    ana.memories.archive(ana.memories.list(entity="place:Town 3")[0].memory.record_key)
+    file = BytesIO()
+    report = ana.export(file, "seed")
+    told = [json.loads(line) for line in file.getvalue().splitlines()]
+    assert (report.format, report.rows, report.bytes) == ("seed", {"memories": 8}, len(file.getvalue()))
+    assert told == [dict(one) for one in ana.memories.list(archived=True, form="seed")]  # type: ignore[call-overload]
+    assert sorted(one["status"] for one in told) == ["ACTIVE"] * 7 + ["ARCHIVED"]
+    assert client.get(f"{home}/export?format=seed").content == file.getvalue()
+    assert client.get(f"{home}/export?format=vault").status_code == 422
 
 
 def test_pages_of_seed_forms_go_on(client: TestClient, home: str) -> None:

@@ -359,6 +359,7 @@ def _portability(
         from perdure.services.portability.export import Exporter
         from perdure.services.portability.foreign import ForeignImporter
         from perdure.services.portability.import_ import Importer
+        from perdure.services.portability.seed_export import SeedExporter
         from perdure.services.portability.transfer import Portability
         from perdure.services.portability.vault_export import VaultExporter
         from perdure.services.portability.vault_import import VaultImporter
@@ -369,6 +370,7 @@ def _portability(
             foreign=ForeignImporter(store, clock, settings.limits, InstalledImporters()),
             vaults=VaultExporter(store),
             notes=VaultImporter(known, lessons, todos),
+            seeds=SeedExporter(known),
         )
 
     return load

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-ExportFormat = Literal["jsonl", "vault"]
+ExportFormat = Literal["jsonl", "vault", "seed"]
 EXPORT_FORMATS: tuple[ExportFormat, ...] = get_args(ExportFormat)
-"""`jsonl`: every row, exactly. `vault`: a folder of Markdown notes, for people."""
+"""`jsonl`: every row, exactly. `vault`: a folder of Markdown notes, for people. `seed`: memories under the seed's names."""
 IMPORT_FORMATS = ("auto", "jsonl", "vault", "mem0", "mcp")
 """`mem0`: what mem0 exports as JSON. `mcp`: the `memory.json` of the reference memory server of MCP. Plugins add others."""
 

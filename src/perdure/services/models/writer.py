@@ -49,6 +49,8 @@ class DigestRequest:
     words_max: int | None = None
     pin_tokens_max: int = 0
     """How much may be pinned; 0 for layers that pin nothing."""
+    pin_words_max: int | None = None
+    """In how many words, but for rules and ids."""
     offline: bool = False
     """Whatever is configured, ask no model."""
     lessons: bool = True
@@ -107,7 +109,8 @@ class DigestWriter:
             text = self._within(summary.text, wanted.tokens_max)
             lessons |= dict.fromkeys(summary.lessons)
             if wanted.pin_tokens_max:
-                pinned = fit_pins(carried(pinned, piece), wanted.pin_tokens_max, self.count)
+                found = carried(pinned, piece)
+                pinned = fit_pins(found, wanted.pin_tokens_max, self.count, words_max=wanted.pin_words_max)
         kept = tuple(islice(lessons, LESSONS_MAX)) if wanted.lessons else ()
         return WrittenDigest(replace(summary, text=text, lessons=kept), pinned, without_secrets(summariser.name), trust)
 

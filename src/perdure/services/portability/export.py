@@ -251,13 +251,13 @@ class Exporter:
     def export(self, owner: Owner, to: Target, *, replace: bool = False, progress: Progress | None = None) -> ExportReport:
         """Every row of one user to a file, packed if its name ends with `.gz`, or to something that is written to."""
         check_progress(progress)
-        with self.store.snapshot(owner) as snapshot, _opened(to, replace=replace) as file:
+        with self.store.snapshot(owner) as snapshot, opened_target(to, replace=replace) as file:
             return _written(snapshot, [owner], file, progress)
 
     def export_all(self, space: str, to: Target, *, replace: bool = False, progress: Progress | None = None) -> ExportReport:
         """The same for each user of a space, and for what its users share: its agents, and lessons that reach everybody."""
         check_progress(progress)
-        with self.store.snapshot() as snapshot, _opened(to, replace=replace) as file:
+        with self.store.snapshot() as snapshot, opened_target(to, replace=replace) as file:
             return _written(snapshot, _owners(snapshot, space), file, progress)
 
 
@@ -267,7 +267,7 @@ def _owners(snapshot: Snapshot, space: str) -> list[Owner]:
     return [Owner(space, user) for user in sorted(found) if user == shared or not user.startswith(RESERVED)]
 
 
-class _Counted:
+class CountedLines:
     """Counts what is written, and keeps the digest of all of it and of a part."""
 
     def __init__(self, file: IO[bytes]) -> None:
@@ -284,7 +284,7 @@ class _Counted:
 
 
 def _written(snapshot: Snapshot, owners: Sequence[Owner], file: IO[bytes], progress: Progress | None) -> ExportReport:
-    out = _Counted(file)
+    out = CountedLines(file)
     total: dict[str, int] = {}
     for number, owner in enumerate(owners, start=1):
         out.part = hashlib.sha256()
@@ -304,7 +304,7 @@ def _written(snapshot: Snapshot, owners: Sequence[Owner], file: IO[bytes], progr
 
 
 @contextmanager
-def _opened(to: Target, *, replace: bool) -> Iterator[IO[bytes]]:
+def opened_target(to: Target, *, replace: bool) -> Iterator[IO[bytes]]:
     """What is written to: a stream as it is, a file that appears whole or not at all."""
     if not isinstance(to, str | os.PathLike):
         if not hasattr(to, "write"):

@@ -25,6 +25,7 @@ from perdure.ports.store import Progress
 from perdure.services.portability.export import Exporter
 from perdure.services.portability.foreign import ForeignImporter, format_of
 from perdure.services.portability.import_ import Importer
+from perdure.services.portability.seed_export import SeedExporter
 from perdure.services.portability.vault_export import VaultExporter
 from perdure.services.portability.vault_import import VaultImporter
 
@@ -53,6 +54,7 @@ class Portability:
     foreign: ForeignImporter
     vaults: VaultExporter
     notes: VaultImporter
+    seeds: SeedExporter
 
     def export(self, scope: Scope, to: Target, form: ExportFormat, *, replace: bool, progress: Progress | None) -> ExportReport:
         """See `Memory.export`."""
@@ -60,6 +62,8 @@ class Portability:
         check_flag(replace, "replace")
         if form == "jsonl":
             return self.exporter.export(scope.owner, to, replace=replace, progress=progress)
+        if form == "seed":
+            return self.seeds.export(scope, to, replace=replace, progress=progress)
         if not isinstance(to, str | os.PathLike):
             raise InvalidInput("a vault is a folder; name one")
         return self.vaults.export(scope.owner, check_path(to, "to"), replace=replace, progress=progress)

@@ -26,7 +26,7 @@ def export(
     file: Annotated[
         str, typer.Argument(help="The file (packed if it ends with .gz), the vault's folder, or - for stdout.")
     ] = "-",
-    format: Annotated[str, typer.Option(help="jsonl: every row, exactly. vault: a folder of Markdown notes.")] = "jsonl",
+    format: Annotated[str, typer.Option(help="jsonl: every row, exactly. vault: a folder of notes. seed: memories.")] = "jsonl",
     everybody: Annotated[bool, typer.Option("--all", help="Every user of the space, and what they share.")] = False,
     replace: Annotated[bool, typer.Option("--replace", help="Overwrite the file, or notes that were edited.")] = False,
 ) -> None:
@@ -55,6 +55,9 @@ def _exported(report: ExportReport, file: str) -> Iterator[str]:
     if report.format == "jsonl":
         users = f" of {len(report.users)} users" if len(report.users) > 1 else ""
         yield f"{total:,} rows{users}, {report.bytes:,} bytes in {safe(file)}"
+        return
+    if report.format == "seed":
+        yield f"{total:,} memories, {report.bytes:,} bytes in {safe(file)}"
         return
     yield f"{total:,} notes in {safe(file)}: {len(report.written):,} written, {len(report.removed):,} removed"
     for path in report.edited:

@@ -6,7 +6,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import IO, Annotated
+from typing import IO, Annotated, Literal
 from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Request, Response
@@ -28,6 +28,7 @@ CHUNK_BYTES = 256 * 1024
 IMPORTS_MAX = 2
 AT_ONCE = threading.BoundedSemaphore(IMPORTS_MAX)
 FORMATS = "What the body is: `auto`, `jsonl`, `mem0`, `mcp`, or the name of an importer that is installed."
+Exportable = Literal["jsonl", "seed"]
 Run = Callable[[Progress | None], ImportReport]
 BODY = {
     "requestBody": {
@@ -48,12 +49,17 @@ BODY = {
     response_class=StreamingResponse,
     **described("exportUser", None, media={LINES: "A heading, a line for each row, and an end with a digest."}),
 )
-def export(memory: Reads) -> Response:
+def export(
+    memory: Reads,
+    format: Annotated[  # noqa: A002 - the parameter's name
+        Exportable, Query(description="`jsonl`: every row. `seed`: the memories, under the seed's names.")
+    ] = "jsonl",
+) -> Response:
     """Every row of the user as a line of JSON, as of one moment: what `/import` takes over exactly."""
     # By way of a file: a caller who reads slowly must not keep the store's snapshot open.
     file = tempfile.TemporaryFile()  # noqa: SIM115 - closed when it was sent
     try:
-        size = memory.export(file).bytes
+        size = memory.export(file, format).bytes
         file.seek(0)
     except BaseException:
         file.close()
