@@ -19,7 +19,7 @@ def test_a_memory_is_added_pinned_archived_and_restored(look: Look) -> None:
     expect(page.locator("h1")).to_contain_text("Grandmother Inês")
     expect(page.locator(NOTICE)).to_contain_text("Saved")
     page.get_by_role("button", name="Pin").click()
-    expect(page.locator(NOTICE)).to_contain_text("pinned")
+    expect(page.locator(NOTICE)).to_contain_text("Pinned")
     page.get_by_role("button", name="Unpin").click()
     expect(page.get_by_role("button", name="Archive")).to_be_visible()
     page.get_by_role("button", name="Archive").click()
