@@ -88,8 +88,8 @@ def test_a_todo_is_added_done_and_reopened(look: Look) -> None:
 def test_a_lesson_is_added_pinned_and_edited_in_the_book(look: Look) -> None:
     page = look("/u/demo/lessons")
     page.get_by_text("Add a lesson").click()
-    page.get_by_label("What to go by").fill("Ask before booking anything that cannot be refunded")
-    page.get_by_label("Whom it reaches").select_option("user")
+    page.get_by_label("Rule", exact=True).fill("Ask before booking anything that cannot be refunded")
+    page.locator("main select[name=scope]").select_option("user")
     page.get_by_role("button", name="Keep").click()
     row = page.locator("li", has_text="cannot be refunded")
     row.get_by_role("button", name=re.compile("^Pin")).click()
