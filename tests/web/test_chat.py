@@ -142,12 +142,12 @@ def test_what_a_turn_taught_is_corrected_pinned_and_undone_beside_it(alone: Talk
     assert any(one.memory.pinned for one in alone.ana.memories.list())
     learned = page.locator("[aria-label='Learned from this turn'] li", has_text="Clara lives in Porto")
     learned.get_by_role("button", name="Unpin").click()
-    expect(page.locator("#page > .notice[role=status]")).to_contain_text("no longer pinned")
+    expect(page.locator("#page > .notice[role=status]")).to_contain_text("Unpinned")
     learned.locator("summary").click()
     learned.get_by_label("Correction").fill("Clara lives in Braga")
     learned.locator("input[name=value]").fill("Braga")
     learned.get_by_role("button", name="Correct").click()
-    expect(page.locator("#page > .notice[role=status]")).to_contain_text("corrected")
+    expect(page.locator("#page > .notice[role=status]")).to_contain_text("Corrected")
     assert "/chat" in page.url
     known = {one.content for one in alone.ana.memories.list()}
     assert "Clara lives in Braga" in known

@@ -112,7 +112,7 @@ def test_a_session_is_compacted_that_is_undone_and_it_is_closed(look: Look, site
     page.get_by_role("button", name="Close").click()
     expect(page.locator(NOTICE)).to_contain_text("has ended")
     page.get_by_role("button", name="Resume").click()
-    expect(page.locator(NOTICE)).to_contain_text("goes on")
+    expect(page.locator(NOTICE)).to_contain_text("open again")
 
 
 # -- state
@@ -197,7 +197,7 @@ def test_jobs_that_were_given_up_get_fresh_tries(look: Look, site: Any) -> None:
         clock.set(clock.now() + timedelta(hours=2))
     page = look("/u/trouble/jobs")
     expect(page.locator("ul[data-rows] > li").first).to_contain_text("the extractor failed (ConnectionRefusedError)")
-    page.get_by_role("button", name="Retry what was given up").click()
+    page.get_by_role("button", name="Retry failed jobs").click()
     expect(page.locator(NOTICE)).to_contain_text("1 job gets fresh tries")
     assert site.engine.memory("trouble").admin.jobs("dead") == []
 

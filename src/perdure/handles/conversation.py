@@ -144,12 +144,12 @@ class Conversation(Handle, namespace="conversation"):
 
     @operation("read")
     def session(self, session: arg.SessionOrCurrent = None) -> Session:
-        """A session (default: the one that goes on, or else the newest); `NotFound` if this address has none."""
+        """A session (default: the open one, or else the newest); `NotFound` if this address has none."""
         return self._do.sessions.find(self.scope, session)
 
     @operation("change")
     def close(self, session: arg.SessionOrCurrent = None) -> Session:
-        """End a session at its last activity. A job writes its summary. By default the one that goes on."""
+        """End a session at its last activity. A job writes its summary. By default the open one."""
         return self._do.sessions.close(self.scope, session)
 
     @operation("change")
@@ -257,7 +257,7 @@ class Conversation(Handle, namespace="conversation"):
         *,
         session: arg.SessionOrCurrent = None,
     ) -> Digest:
-        """One version of a layer of a session (default: the one that goes on), or of the user's spine; else `NotFound`."""
+        """One version of a layer of a session (default: the open one), or of the user's spine; else `NotFound`."""
         return self._do.sessions.digest(self.scope, kind, version, session=session)
 
     @operation("read", about=names("", "digest"))

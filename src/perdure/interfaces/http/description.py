@@ -39,6 +39,8 @@ PLAIN: Mapping[object, Schema] = {
     date: {"type": "string", "format": "date"},
     Path: {"type": "string"},
 }
+EXAMPLES = {"first": "m-1", "last": "m-2", "key": "profile||lives_in|fact"}
+"""Of parameters that a call takes under another name, where it needs none."""
 Fields = Mapping[str, object]
 """An object told by a route itself: its fields and their types, or their schemas."""
 
@@ -310,11 +312,14 @@ def _described(app: FastAPI) -> dict[str, Any]:
         description="Every answer is JSON; every error is a problem (RFC 9457) with a `code` that stays the same.",
     )
     components = Components()
+    held = found.setdefault("components", {}).setdefault("schemas", {})
     for item in found["paths"].values():
         for method in METHODS:
             if method in item:
                 _complete(item[method], components)
-    held = found.setdefault("components", {}).setdefault("schemas", {})
+                for media in item[method].get("requestBody", {}).get("content", {}).values():
+                    if "example" not in media and (told := _example(media["schema"], held)) is not None:
+                        media["example"] = told
     for unused in ("HTTPValidationError", "ValidationError"):
         held.pop(unused, None)
     held.update(components.schemas)
@@ -339,10 +344,18 @@ def _complete(operation: dict[str, Any], components: Components) -> None:
         errors.add(409)
     for one in operation.get("parameters", ()):
         one["schema"] = _without_null(one["schema"])
+        if one.get("required"):
+            one["example"] = told if (told := _example(one["schema"])) is not None else EXAMPLES[one["name"]]
         if one["name"] == "cursor":
             errors.add(404)
     for status in sorted(errors):
         responses[str(status)] = {"$ref": f"#/components/responses/Problem{status}"}
+
+
+def _example(schema: dict[str, Any], named: Mapping[str, dict[str, Any]] | None = None) -> Any:
+    """The first example of a schema, or of the one that it names; None if it has none."""
+    found = (named or {}).get(str(schema.get("$ref", "")).rpartition("/")[2], schema)
+    return next(iter((*found.get("examples", ()), *found.get("enum", ()))), found.get("default"))
 
 
 def _without_null(schema: dict[str, Any]) -> dict[str, Any]:

@@ -106,6 +106,8 @@ class Node:
     y: float
     radius: float
     tone: str
+    silent: bool
+    """Its label would cover that of a heavier one: it is shown when one points at it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +151,7 @@ def _drawn(things: tuple[tuple[str, str, int], ...], links: tuple[tuple[str, str
     height = min(frame.height_max, max(320.0, 2.4 * room / frame.width))
     spots = _settled(len(things), [*pairs, *_held_together(len(things), pairs)])
     spots = _apart(_fitted(spots, frame.width, height), sizes.reshape(-1, 2), (frame.width, height))
+    silent = _covered(spots, sizes.reshape(-1, 2))
     nodes = tuple(
         Node(
             name=name,
@@ -158,6 +161,7 @@ def _drawn(things: tuple[tuple[str, str, int], ...], links: tuple[tuple[str, str
             y=round(float(spots[at, 1]) - LINE / 2, 1),
             radius=radii[at],
             tone=TONES.get(name.partition(":")[0], "soft"),
+            silent=at in silent,
         )
         for at, (name, _, _) in enumerate(things)
     )
@@ -200,6 +204,16 @@ def _apart(spots: Plane, sizes: Plane, frame: tuple[float, float]) -> Plane:
         x = np.clip(x + np.bincount(one, push_x, count) * 0.75, low[:, 0], high[:, 0])
         y = np.clip(y + np.bincount(one, push_y, count) * 0.75, low[:, 1], high[:, 1])
     return np.column_stack((x, y))
+
+
+def _covered(spots: Plane, sizes: Plane) -> set[int]:
+    """Those whose box a box before it touches, the heaviest first."""
+    found: set[int] = set()
+    for at in range(1, len(spots)):
+        near = (np.abs(spots[:at] - spots[at]) < (sizes[:at] + sizes[at]) / 2 - 1.0).all(axis=1)
+        if any(int(other) not in found for other in near.nonzero()[0]):
+            found.add(at)
+    return found
 
 
 def _held_together(count: int, pairs: Sequence[tuple[int, int, int]]) -> list[tuple[int, int, int]]:

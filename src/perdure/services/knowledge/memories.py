@@ -409,13 +409,13 @@ def _wanted(view: View, scope: Scope, query: MemoryQuery) -> list[tuple[str, int
 def _first_of(view: View, keys: Sequence[str], rows: int, now: datetime, query: MemoryQuery) -> list[MemoryWithStatements]:
     """The first of these memories that have something to tell, in their order, so that only as many are read as are told."""
     found: list[MemoryWithStatements] = []
-    for start in range(0, len(keys), READ_AT_ONCE):
-        if len(found) >= rows:
-            break
-        some = keys[start : start + READ_AT_ONCE]
+    start = 0
+    while start < len(keys) and len(found) < rows:
+        some = keys[start : start + min(READ_AT_ONCE, rows - len(found))]
+        start += len(some)
         read = view.together(*(partial(_recalled, view, key, now, as_of=query.as_of, known_at=query.known_at) for key in some))
         found += [recalled for recalled in read if recalled.statements]
-    return found[:rows]
+    return found
 
 
 def _recalled(

@@ -68,7 +68,7 @@ def import_(
     ctx: typer.Context,
     file: Annotated[str, typer.Argument(help="An export, a vault's folder, another engine's export, or - for stdin.")],
     format: Annotated[str, typer.Option(help="auto, jsonl, vault, mem0, mcp, or an installed importer.")] = "auto",
-    as_user: Annotated[str | None, typer.Option("--as", help="As this user's, whoever it names.")] = None,
+    as_user: Annotated[str | None, typer.Option("--as", help="Import as this user.")] = None,
     replace: Annotated[bool, typer.Option("--replace", help="In place of what the user holds now.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")] = False,
 ) -> None:

@@ -35,8 +35,8 @@ BODY = {
         "required": True,
         "description": "What `/export` answered, packed with gzip or not; or what mem0 or MCP's memory server exports.",
         "content": {
-            LINES: {"schema": {"type": "string"}},
-            "application/json": {"schema": {}},
+            LINES: {"schema": {"type": "string"}, "example": '{"perdure": "export"}\n'},
+            "application/json": {"schema": {}, "example": {"memories": [{"memory": "Likes tea", "user_id": "ana"}]}},
             "application/octet-stream": {"schema": {"type": "string", "format": "binary"}},
         },
     }

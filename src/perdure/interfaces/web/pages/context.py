@@ -18,7 +18,7 @@ from perdure.interfaces.web.page import memory_of, page
 router = APIRouter()
 View = Literal["before", "context", "prompt"]
 VIEWS: dict[View, str] = {
-    "before": "Before a goal: what bears on it, and nothing else",
+    "before": "Goal context: only what is relevant",
     "context": "The whole context: what is remembered, then the conversation",
     "prompt": "What the agent is told of itself",
 }

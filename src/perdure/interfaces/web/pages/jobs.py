@@ -16,7 +16,7 @@ from perdure.interfaces.web.page import PageLinks, memory_of, page, redirect_wit
 router = APIRouter()
 COUNTED = 1_000
 SHOWN = 100
-STATES = {"ready": "waiting", "running": "running", "done": "done", "dead": "given up"}
+STATES = {"ready": "waiting", "running": "running", "done": "done", "dead": "failed"}
 KINDS = {
     "tally": "Counts the messages of a session",
     "sweep": "Ends sessions that were silent for too long",
@@ -68,7 +68,7 @@ def index(request: Request, asked: Annotated[JobFilter, Query()]) -> Response:
 @router.post("/u/{user:id}/jobs/retry")
 def retry(request: Request) -> Response:
     revived = memory_of(request, "write").admin.retry_jobs()
-    told = f"{revived} {'job gets' if revived == 1 else 'jobs get'} fresh tries." if revived else "No job was given up."
+    told = f"{revived} {'job gets' if revived == 1 else 'jobs get'} fresh tries." if revived else "No failed jobs."
     return redirect_with_notice(request, PageLinks(request)("jobs"), told)
 
 

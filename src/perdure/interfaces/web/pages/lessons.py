@@ -13,7 +13,7 @@ router = APIRouter()
 ROWS_MAX = 1_000
 SCOPES = {
     "global": "everybody’s agents",
-    "agent": "this agent, whoever it talks with",
+    "agent": "this agent, with every user",
     "user": "this user, whichever agent",
     "channel": "this user on this channel",
 }

@@ -43,7 +43,7 @@ LAYERS: dict[DigestKind, str] = {
 }
 ACTIONS = {
     "close": "The session has ended; a job writes its digest.",
-    "resume": "The session goes on: what is said next belongs to it.",
+    "resume": "The session is open again: new messages are added to it.",
     "undo": "Fold {.version} is undone; its messages are in the working set again.",
 }
 

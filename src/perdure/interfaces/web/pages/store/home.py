@@ -45,6 +45,13 @@ def start(request: Request) -> Response:
     return RedirectResponse(address(named), 303)
 
 
+@router.get("/docs")
+def api(request: Request) -> Response:
+    """The HTTP API, to read and to try."""
+    request.state.access.allow("read")
+    return page(request, "docs.html", token=own_token(request))
+
+
 @router.get("/users")
 def users(request: Request, q: str = "") -> Response:
     """Whose memory may be looked at."""
@@ -141,7 +148,7 @@ def _ways_in(request: Request, user: str) -> WaysIn:
     access, options = request.state.access, request.app.state.guard.options
     at_home = access.users is None and "admin" in access.permissions
     words = store_words(parts_of(request.app.state.engine)[2].url) if at_home else []
-    token = "" if options.no_auth else options.token if access == LOCAL and options.token else "pdr_…"
+    token = own_token(request) or ("" if options.no_auth else "pdr_…")
     return WaysIn(
         base=str(request.base_url).rstrip("/"),
         store=words[1] if words else door(request).seen.health().store.location if at_home else "",
@@ -150,6 +157,12 @@ def _ways_in(request: Request, user: str) -> WaysIn:
         arguments=["mcp", "--user", user, *words],
         opened=json.dumps(words[1]) if words else "",
     )
+
+
+def own_token(request: Request) -> str:
+    """This machine's token, for those who came by it; empty if nobody is asked for one, or another key was shown."""
+    options = request.app.state.guard.options
+    return options.token if not options.no_auth and request.state.access == LOCAL and options.token else ""
 
 
 def _telling(operations: Sequence[Operation]) -> list[Operation]:
