@@ -22,6 +22,7 @@ from perdure.domain.text.patterns import pattern
 from perdure.domain.text.rules import Json
 from perdure.engine.models.prompts import as_data
 from perdure.engine.oversight.relevance import GOAL_CHARS_MAX, SavedItem, goal_words, names_in, needs_min
+from perdure.engine.oversight.told import any_of, asks_about_the_user
 from perdure.engine.search.lexicon import folded, lexemes
 from perdure.engine.words import sections
 
@@ -41,6 +42,8 @@ COVER_MIN, NEARNESS_MIN = 0.3, 0.45
 HIT_SHARE_MIN, HIT_MIN = 0.2, 0.2
 """Of what was found for a goal, what comes so near the best, and has this score."""
 HITS_MAX = 10
+TOLD_SHARE_MIN, TOLD_MIN, TOLD_MAX = 0.2, 0.04, 10
+"""The same for what was told."""
 PROFILE_MAX, LIMITS_MAX = 14, 6
 LIMITED_MIN = 0.2
 """A goal that seems this likely to need something is held against what limits it."""
@@ -217,15 +220,10 @@ def _item_text(one: SavedItem) -> str:
 # -- of the user themselves
 
 
-def asks_about_the_user(goal: str) -> bool:
-    """Whether it wants to know who the user is, or what would please them."""
-    return _any_of("profile").search(goal[:GOAL_CHARS_MAX]) is not None
-
-
 def is_whole(goal: str) -> bool:
     """Whether it says all that it needs: a greeting, a sum, a text to translate."""
     text = goal[:GOAL_CHARS_MAX]
-    return _any_of("whole").search(text) is not None and _OWNED.search(text.partition(":")[0]) is None
+    return any_of("whole").search(text) is not None and _OWNED.search(text.partition(":")[0]) is None
 
 
 def speaks_of_oneself(goal: str) -> bool:
@@ -260,20 +258,14 @@ def profile_of(statements: Iterable[Statement]) -> list[Statement]:
 def limits_of(goal: str, statements: Sequence[Statement]) -> list[Statement]:
     """What limits the goal: of each subject that it is about, the statements with words that limit it."""
     topics = _topics_in(goal)
-    found = [one for one in statements if any(_any_of(f"limit {name}").search(one.content) for name in topics)]
+    found = [one for one in statements if any(any_of(f"limit {name}").search(one.content) for name in topics)]
     return sorted(found, key=lambda one: -one.importance)[:LIMITS_MAX]
 
 
 def _topics_in(goal: str) -> list[str]:
-    return [name for name in _topics() if _any_of(f"goal {name}").search(goal[:GOAL_CHARS_MAX])]
+    return [name for name in _topics() if any_of(f"goal {name}").search(goal[:GOAL_CHARS_MAX])]
 
 
 @cache
 def _topics() -> tuple[str, ...]:
     return tuple(name.removeprefix("limit ") for name in sections(__package__, "about.txt") if name.startswith("limit "))
-
-
-@cache
-def _any_of(heading: str) -> re.Pattern[str]:
-    found = sections(__package__, "about.txt")[heading]
-    return re.compile("|".join(one if one[0] == "^" else rf"\b(?:{one})\b" for one in found), re.IGNORECASE)
