@@ -2,8 +2,9 @@
 and what was told, measured by its words.
 
 Two questions, each answered by a few weighted features: does the goal need anything of the user's at all, and if so, which
-things? Words that are not alike but belong together are in `topics.txt`. How goals are worded is in `goal_cues.txt`; the weights are fitted by `bench/overseer_fit.py` on the part of its goals
-that is there to tune on, and stand in `weights.json`.
+things? Words that are not alike but belong together are in `topics.txt`, what goals ask for and what tells it in `asks.txt`,
+how goals are worded in `goal_cues.txt`; the weights are fitted by `bench/overseer_fit.py` on the part of its goals that is
+there to tune on, and stand in `weights.json`.
 """
 
 from __future__ import annotations
@@ -56,6 +57,9 @@ FEATURES = (
     "topic",
     "topic_top",
     "topic_name",
+    "asked",
+    "asked_rare",
+    "asked_most",
 )
 _FURTHER_GOAL_FEATURES = (
     "small_talk_only",
@@ -77,6 +81,8 @@ GOAL_CHARS_MAX = 2_000
 """What is wanted is said by then."""
 BEGINS_TOPIC_WORTH = 0.5
 SAID_BEST_MIN = 0.5
+ASKED_MAX = 3
+_FILE = "asks.txt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +153,8 @@ class Catalogue:
         self.name_topics = topics_of(names, vectors)
         about = np.log1p(len(candidates) / np.maximum((self.topics >= 0.5).sum(axis=0), 1)) / np.log1p(max(len(candidates), 1))
         self.topic_rarity = np.maximum(about, RARITY_MIN).astype(np.float32)
+        self.asks = np.array([_tells(" ".join(text)) for text in told], np.float32).reshape(len(candidates), len(ask_kinds()))
+        self.ask_rarity = 1 / np.maximum(self.asks.sum(axis=0), 1)
         self.word_rows = None if vectors is None or not words else vectors(words)
         known = vectors is not None and bool(candidates)
         whole = [tuple(dict.fromkeys((*one, *two))) for one, two in zip(told, begins, strict=True)]
@@ -204,6 +212,7 @@ def measure(goal: str, catalogue: Catalogue, *, timed: bool) -> Floats:
             rows[:, 6] = np.einsum("nd,d->n", catalogue.told_rows, meant)
             rows[:, 7] = rows[:, 6] - rows[:, 6].mean()
             rows[:, 9] = np.einsum("nd,d->n", catalogue.all_rows, meant)
+    rows[:, 20:23] = _asked(goal, catalogue)
     rows[:, 10] = catalogue.is_series
     rows[:, 11] = catalogue.is_series * timed
     rows[:, 12] = (1 - catalogue.is_series) * timed
@@ -219,6 +228,39 @@ def _topical(asked: Sequence[str], catalogue: Catalogue) -> Floats:
     shared = (np.minimum(goal, catalogue.topics) * rare).max(axis=1)
     named = (np.minimum(goal, catalogue.name_topics) * rare).max(axis=1)
     return np.stack([alike, shared, named], axis=1).astype(np.float32)
+
+
+def _asked(goal: str, catalogue: Catalogue) -> Floats:
+    """In how many ways a candidate is of the kind that the goal asks for, how few others are, and whether none is more so."""
+    wanted = np.array([find_any(_FILE, f"goal {kind}", goal) for kind in ask_kinds()], np.float32)
+    shared = catalogue.asks * wanted
+    ways = shared.sum(axis=1)
+    most = float(ways.max()) if len(ways) else 0.0
+    rare = (shared * catalogue.ask_rarity).max(axis=1)
+    return np.stack([np.minimum(ways, ASKED_MAX), rare, (ways == most) * (most > 0)], axis=1).astype(np.float32)
+
+
+@cache
+def ask_kinds() -> tuple[str, ...]:
+    """What goals can ask for."""
+    return tuple(name.removeprefix("goal ") for name in sections(__package__, _FILE) if name.startswith("goal "))
+
+
+@lru_cache(maxsize=20_000)
+def _tells(words: str) -> tuple[bool, ...]:
+    return tuple(find_any(_FILE, f"saved {kind}", words) for kind in ask_kinds())
+
+
+def find_any(file: str, heading: str, text: str) -> bool:
+    """Whether an entry of that section of one of our files is in the text."""
+    return any_of(file, heading).search(text[:GOAL_CHARS_MAX]) is not None
+
+
+@cache
+def any_of(file: str, heading: str) -> re.Pattern[str]:
+    """What finds an entry of that section."""
+    found = sections(__package__, file)[heading]
+    return re.compile("|".join(one if one[0] == "^" else rf"\b(?:{one})\b" for one in found), re.IGNORECASE)
 
 
 def _compared(asked: Sequence[str], catalogue: Catalogue) -> tuple[Floats, Floats]:

@@ -15,9 +15,9 @@ import numpy as np
 
 from perdure.engine.oversight.relevance import (
     FEATURES,
-    GOAL_CHARS_MAX,
     Catalogue,
     SavedItem,
+    find_any,
     goal_words,
     measure,
     names_in,
@@ -54,6 +54,7 @@ OWN = (
 )
 TOLD_FEATURES = (*SHARED, *OWN)
 BODILY = ("food", "diet", "illness", "drug", "strain", "exercise", "hazard", "party")
+ABOUT = "about.txt"
 AREAS_MAX = 2
 TEXT_CHARS_MAX = 1_000
 _WORD = re.compile(r"\w+")
@@ -69,10 +70,10 @@ class Told:
         self.areas = np.array([_limits(text) for text in cut], np.float32).reshape(len(cut), len(limit_areas()))
         self.words = [frozenset(_WORD.findall(text.lower())) for text in cut]
 
-    @property
-    def limiting(self) -> list[bool]:
-        """Of each text, whether it could bound what somebody does."""
-        return [bool(one) for one in self.areas.any(axis=1)]
+    def limiting(self, goal: str) -> list[bool]:
+        """Of each text, whether it bounds something that the goal is about."""
+        asked = [_found(f"goal {area}", goal) for area in limit_areas()]
+        return [bool(one) for one in (self.areas @ np.array(asked, np.float32)) > 0]
 
 
 def measure_told(goal: str, told: Told) -> Floats:
@@ -108,32 +109,23 @@ def asks_about_the_user(goal: str) -> bool:
 
 @lru_cache(maxsize=20_000)
 def _traits(text: str) -> tuple[bool, bool, bool, bool]:
-    order, health, who, likes = (
-        any_of(f"told {kind}").search(text) is not None for kind in ("order", "health", "who", "likes")
-    )
+    order, health, who, likes = (find_any(ABOUT, f"told {kind}", text) for kind in ("order", "health", "who", "likes"))
     return order, health, who, likes
 
 
 @lru_cache(maxsize=20_000)
 def _limits(text: str) -> tuple[bool, ...]:
-    return tuple(any_of(f"limit {area}").search(text) is not None for area in limit_areas())
+    return tuple(find_any(ABOUT, f"limit {area}", text) for area in limit_areas())
 
 
 @cache
 def limit_areas() -> tuple[str, ...]:
     """What goals can be bounded in."""
-    return tuple(name.removeprefix("limit ") for name in sections(__package__, "about.txt") if name.startswith("limit "))
+    return tuple(name.removeprefix("limit ") for name in sections(__package__, ABOUT) if name.startswith("limit "))
 
 
 def _found(heading: str, goal: str) -> bool:
-    return any_of(heading).search(goal[:GOAL_CHARS_MAX]) is not None
-
-
-@cache
-def any_of(heading: str) -> re.Pattern[str]:
-    """What finds an entry of that section of `about.txt`."""
-    found = sections(__package__, "about.txt")[heading]
-    return re.compile("|".join(one if one[0] == "^" else rf"\b(?:{one})\b" for one in found), re.IGNORECASE)
+    return find_any(ABOUT, heading, goal)
 
 
 @cache
