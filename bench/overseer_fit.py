@@ -25,7 +25,7 @@ FOLDER = Path(__file__).parent / "overseer_goals"
 WEIGHTS = Path(__file__).parents[1] / "src" / "perdure" / "engine" / "oversight" / "weights.json"
 FALSE_SHARE = 0.09
 """How many goals that need nothing may pass for ones that do: less than the aim, as unseen ones are harder."""
-EITHER_WAY = frozenset("is_series state_in_time order health who likes profile_order gift_who".split())
+EITHER_WAY = frozenset(["is_series", "state_in_time", "order", "health", "who", "likes", "profile_order", "gift_who"])
 """Of what kind something is, not how well it fits: this may speak for or against it."""
 WHOLE_WORTH = 3.0
 """What a goal of a world with memories counts: there are five times as many of the others, which share more words with keys."""

@@ -7,7 +7,7 @@ The words for that are in `about.txt`. Pure: rankings and statements in, choices
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -26,7 +26,8 @@ from perdure.engine.oversight.told import ABOUT, Told, asks_about_the_user, told
 from perdure.engine.search.lexicon import folded, lexemes
 
 if TYPE_CHECKING:
-    from perdure.engine.oversight.relevance import Floats, Vectors
+    from perdure.engine.oversight.relevance import Floats
+    from perdure.engine.oversight.topics import Vectors
 
 
 SHOWN_MAX = 4

@@ -27,7 +27,8 @@ from perdure.engine.oversight.topics import topic_places, topics_of
 from perdure.engine.words import fitted, sections
 
 if TYPE_CHECKING:
-    from perdure.engine.oversight.relevance import Floats, Vectors
+    from perdure.engine.oversight.relevance import Floats
+    from perdure.engine.oversight.topics import Vectors
 
 SHARED = ("told_cover", "meaning", "meaning_over", "goal_cover", "said", "said_same", "said_share", "topic", "topic_top")
 """Of the features of saved things, those of what was told."""

@@ -48,7 +48,8 @@ def _topics_of_word(word: str, vectors: Vectors | None) -> Floats:
     held = _lexicon()
     listed = held.places.get(stem(word))
     if listed is not None:
-        return held.member[listed]
+        own: Floats = held.member[listed]
+        return own
     if vectors is None or word.isdigit():
         return np.zeros(len(held.names), np.float32)
     cosine = held.word_rows(vectors) @ vectors([word])[0]

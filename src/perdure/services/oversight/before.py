@@ -19,7 +19,6 @@ from perdure.domain.oversight import TARGETS, Choice, ChoiceKind, Decision, Inje
 from perdure.domain.scope import Scope
 from perdure.domain.series import Series
 from perdure.domain.state import KeyInfo
-from perdure.domain.text.fences import fenced
 from perdure.domain.text.rules import Json, brief, check_choice, utf8_size
 from perdure.domain.text.secrets import without_secrets_in
 from perdure.domain.times.instants import to_us
@@ -34,6 +33,7 @@ from perdure.engine.oversight.offers import (
     series_forms,
     state_forms,
     values_of,
+    visible,
 )
 from perdure.engine.times.question import TimeRange, Weekday, extract_time_range
 from perdure.ports.clock import Clock
@@ -49,7 +49,8 @@ from perdure.services.series.state import PREVIEW_CHARS, StateService
 
 if TYPE_CHECKING:
     from perdure.engine.oversight.choice import RankedItem
-    from perdure.engine.oversight.relevance import Catalogue, Vectors
+    from perdure.engine.oversight.relevance import Catalogue
+    from perdure.engine.oversight.topics import Vectors
 
 BUDGET_TOKENS, BUDGET_TOKENS_MIN = 2_000, 100
 GOAL_BYTES_MAX = 100_000
@@ -407,7 +408,7 @@ class Overseer:
             goal=asked.goal,
             target=asked.target,
             blocks=tuple(blocks),
-            values=cast("dict[str, Json]", _visible(values_of(shown, blocks))),
+            values=cast("dict[str, Json]", visible(values_of(shown, blocks))),
             choices=tuple(choices),
             tokens=self._cost(blocks, shown, asked),
             budget_tokens=asked.budget_tokens,
@@ -491,14 +492,3 @@ def _about(goal: str, given: Sequence[Statement]) -> list[ContextList]:
     lines = tuple(line_of(one) for one in given)
     kind, title = ("profile", "Who the user is") if asks_about_the_user(goal) else ("limits", "What limits this")
     return [ContextList(kind, title, "told about the user", lines, ABOUT_SHARE, volatile=True)]
-
-
-def _visible(value: Json) -> Json:
-    """The same without characters that nobody sees, and without what could pass for a block: as blocks themselves have it."""
-    if isinstance(value, str):
-        return fenced(value)
-    if isinstance(value, list):
-        return [_visible(one) for one in value]
-    if isinstance(value, dict):
-        return {fenced(str(name)): _visible(one) for name, one in value.items()}
-    return value
