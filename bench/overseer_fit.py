@@ -18,7 +18,7 @@ import numpy as np
 from perdure.adapters.embedding.static import StaticEmbedder, word_vectors
 from perdure.engine.oversight.choice import SCORE_MIN, SHARE_MIN, SHOWN_MAX, TOLD_MAX, TOLD_MIN, TOLD_SHARE_MIN, is_whole
 from perdure.engine.oversight.relevance import FEATURES, Catalogue, SavedItem, goal_feature_names, goal_features, measure
-from perdure.engine.oversight.told import TOLD_FEATURES, Told, asks_about_the_user, measure_told
+from perdure.engine.oversight.statements import TOLD_FEATURES, Told, asks_about_the_user, measure_told
 from perdure.engine.times.question import extract_time_range
 
 FOLDER = Path(__file__).parent / "overseer_goals"

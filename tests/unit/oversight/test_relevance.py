@@ -16,7 +16,7 @@ from perdure.engine.oversight.choice import SHOWN_MAX, chosen_by_rules, ranked
 from perdure.engine.oversight.offers import offered, state_forms
 from perdure.engine.oversight.relevance import FEATURES, Catalogue, SavedItem, any_of, goal_words, measure, needs_min, relevance
 from perdure.engine.oversight.results import as_series, clean_key, key_of, plain, preview_of, secret_in, verdict
-from perdure.engine.oversight.told import TOLD_FEATURES, Told, measure_told, told_scores
+from perdure.engine.oversight.statements import TOLD_FEATURES, Told, measure_told, told_scores
 from perdure.engine.search.lexicon import name_words
 from perdure.engine.text.tokens import estimate_tokens
 from perdure.engine.words import fitted, sections

@@ -22,7 +22,7 @@ from perdure.domain.text.patterns import pattern
 from perdure.domain.text.rules import Json
 from perdure.engine.models.prompts import as_data
 from perdure.engine.oversight.relevance import GOAL_CHARS_MAX, SavedItem, find_any, goal_words, names_in, needs_min
-from perdure.engine.oversight.told import ABOUT, Told, asks_about_the_user, told_scores
+from perdure.engine.oversight.statements import ABOUT, Told, asks_about_the_user, told_scores
 from perdure.engine.search.lexicon import folded, lexemes
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ class ToldChooser:
     def __call__(self, statements: Sequence[Statement]) -> list[Statement]:
         by_id = {one.id: one for one in statements}
         texts = {one.id: one.content for one in statements} | self.found
-        told = _told(tuple(texts.values()), self.vectors)
+        told = _texts_taken_apart(tuple(texts.values()), self.vectors)
         scores = told_scores(self.goal, told)
         limiting = {one for one, limits in zip(texts, told.limiting(self.goal), strict=True) if limits}
         about = asks_about_the_user(self.goal)
@@ -159,7 +159,7 @@ class ToldChooser:
 
 
 @lru_cache(maxsize=16)
-def _told(texts: tuple[str, ...], vectors: Vectors | None) -> Told:
+def _texts_taken_apart(texts: tuple[str, ...], vectors: Vectors | None) -> Told:
     return Told(texts, vectors)
 
 

@@ -212,7 +212,7 @@ def measure(goal: str, catalogue: Catalogue, *, timed: bool) -> Floats:
             rows[:, 6] = np.einsum("nd,d->n", catalogue.told_rows, meant)
             rows[:, 7] = rows[:, 6] - rows[:, 6].mean()
             rows[:, 9] = np.einsum("nd,d->n", catalogue.all_rows, meant)
-    rows[:, 20:23] = _asked(goal, catalogue)
+    rows[:, 20:23] = _asks_met(goal, catalogue)
     rows[:, 10] = catalogue.is_series
     rows[:, 11] = catalogue.is_series * timed
     rows[:, 12] = (1 - catalogue.is_series) * timed
@@ -230,7 +230,7 @@ def _topical(asked: Sequence[str], catalogue: Catalogue) -> Floats:
     return np.stack([alike, shared, named], axis=1).astype(np.float32)
 
 
-def _asked(goal: str, catalogue: Catalogue) -> Floats:
+def _asks_met(goal: str, catalogue: Catalogue) -> Floats:
     """In how many ways a candidate is of the kind that the goal asks for, how few others are, and whether none is more so."""
     wanted = np.array([find_any(_FILE, f"goal {kind}", goal) for kind in ask_kinds()], np.float32)
     shared = catalogue.asks * wanted

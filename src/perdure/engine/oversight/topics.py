@@ -70,13 +70,14 @@ class _Lexicon:
         self.member = np.zeros((len(words), len(listed)), np.float32)
         for column, entries in enumerate(listed.values()):
             self.member[[self.places[stem(word)] for word in entries], column] = 1
-        self._rows: dict[Vectors, Floats] = {}
+        self._rows: tuple[Vectors | None, Floats] = (None, np.zeros((0, 0), np.float32))
 
     def word_rows(self, vectors: Vectors) -> Floats:
-        if vectors not in self._rows:
-            self._rows.clear()
-            self._rows[vectors] = vectors(self.words)
-        return self._rows[vectors]
+        of, rows = self._rows
+        if of is not vectors:
+            rows = vectors(self.words)
+            self._rows = (vectors, rows)
+        return rows
 
 
 @cache

@@ -210,7 +210,7 @@ class Overseer:
     def _offers(self, held: _SavedThings, order: Sequence[RankedItem], needs: float, work: _Work) -> list[ItemForms]:
         """The chosen state keys and series, with what can be shown of them."""
         from perdure.engine.oversight.choice import chosen_by_rules, is_sure
-        from perdure.engine.oversight.told import asks_about_the_user
+        from perdure.engine.oversight.statements import asks_about_the_user
 
         if not order:
             return []
@@ -485,7 +485,7 @@ ABOUT_SHARE = 0.5
 
 
 def _about(goal: str, given: Sequence[Statement]) -> list[ContextList]:
-    from perdure.engine.oversight.told import asks_about_the_user
+    from perdure.engine.oversight.statements import asks_about_the_user
 
     if not given:
         return []

@@ -73,7 +73,7 @@ class Told:
 
     def limiting(self, goal: str) -> list[bool]:
         """Of each text, whether it bounds something that the goal is about."""
-        asked = [_found(f"goal {area}", goal) for area in limit_areas()]
+        asked = [_is_in_goal(f"goal {area}", goal) for area in limit_areas()]
         return [bool(one) for one in (self.areas @ np.array(asked, np.float32)) > 0]
 
 
@@ -82,15 +82,15 @@ def measure_told(goal: str, told: Told) -> Floats:
     rows = measure(goal, told.catalogue, timed=False)[:, [FEATURES.index(name) for name in SHARED]]
     order, health, who, likes = told.traits.T
     body = topics_of([goal_words(goal)], told.catalogue.vectors)[0][topic_places(BODILY)].max()
-    doing = _found("goal doing", goal)
-    gift = asks_about_the_user(goal) and _found("goal gift", goal)
+    doing = _is_in_goal("goal doing", goal)
+    gift = asks_about_the_user(goal) and _is_in_goal("goal gift", goal)
     profile = asks_about_the_user(goal) and not gift
     names = set(names_in(goal))
     named = np.array([bool(names & words) for words in told.words], np.float32)
     on_topic = rows[:, SHARED.index("topic_top")]
-    areas = [_found(f"goal {area}", goal) for area in limit_areas()]
+    areas = [_is_in_goal(f"goal {area}", goal) for area in limit_areas()]
     limits = np.minimum(told.areas @ np.array(areas, np.float32), AREAS_MAX)
-    food, bodily = (told.areas[:, limit_areas().index(area)] * _found(f"goal {area}", goal) for area in ("food", "body"))
+    food, bodily = (told.areas[:, limit_areas().index(area)] * _is_in_goal(f"goal {area}", goal) for area in ("food", "body"))
     kinds = [order, health, who, likes, order * on_topic, order * doing, limits, food, bodily, health * body, named]
     asked = [profile + 0 * who, profile * who, profile * likes, profile * health, profile * order]
     pleasing = [gift + 0 * who, gift * likes, gift * who]
@@ -105,7 +105,7 @@ def told_scores(goal: str, told: Told) -> Floats:
 
 def asks_about_the_user(goal: str) -> bool:
     """Whether it wants to know who the user is, or what would please them."""
-    return _found("profile", goal)
+    return _is_in_goal("profile", goal)
 
 
 @lru_cache(maxsize=20_000)
@@ -125,7 +125,7 @@ def limit_areas() -> tuple[str, ...]:
     return tuple(name.removeprefix("limit ") for name in sections(__package__, ABOUT) if name.startswith("limit "))
 
 
-def _found(heading: str, goal: str) -> bool:
+def _is_in_goal(heading: str, goal: str) -> bool:
     return find_any(ABOUT, heading, goal)
 
 
