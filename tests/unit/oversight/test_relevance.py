@@ -14,11 +14,12 @@ from perdure.adapters.embedding.static import StaticEmbedder, word_vectors
 from perdure.domain.errors import InvalidInput
 from perdure.engine.oversight.choice import SHOWN_MAX, chosen_by_rules, ranked
 from perdure.engine.oversight.offers import offered, state_forms
-from perdure.engine.oversight.relevance import FEATURES, Catalogue, SavedItem, goal_words, measure, needs_min, relevance
+from perdure.engine.oversight.relevance import FEATURES, Catalogue, SavedItem, any_of, goal_words, measure, needs_min, relevance
 from perdure.engine.oversight.results import as_series, clean_key, key_of, plain, preview_of, secret_in, verdict
+from perdure.engine.oversight.statements import TOLD_FEATURES, Told, measure_told, told_scores
 from perdure.engine.search.lexicon import name_words
 from perdure.engine.text.tokens import estimate_tokens
-from perdure.engine.words import fitted
+from perdure.engine.words import fitted, sections
 
 texts = st.text(max_size=60)
 json_values = st.recursive(
@@ -252,3 +253,59 @@ def test_what_is_shown_fits_the_room(values: list[object], room: int) -> None:
         f"- {name}: {json.dumps(form, separators=(',', ':'), ensure_ascii=False)}\n" for (_, name), form in shown.items()
     )
     assert estimate_tokens(lines) <= room + len(shown)
+
+
+WORLD = (
+    "Emil has a severe nut allergy",
+    "No workmen in the yard on Sundays",
+    "Collects old tuning forks",
+    "Lives in a village near Sibiu",
+)
+
+
+@pytest.mark.parametrize(
+    ("goal", "first"),
+    [
+        ("what can I put on the table tonight?", WORLD[0]),
+        ("get the roofer to come next week, suggest two slots", WORLD[1]),
+        ("what should my sister get me for my birthday?", WORLD[2]),
+    ],
+)
+def test_what_limits_or_answers_a_goal_comes_first_though_no_word_is_the_same(goal: str, first: str) -> None:
+    scores = told_scores(goal, Told(WORLD, word_vectors))
+    assert WORLD[int(scores.argmax())] == first
+
+
+@given(st.text(max_size=80), st.lists(st.text(max_size=60), max_size=6), st.booleans())
+def test_any_goal_and_anything_told_give_finite_scores(goal: str, texts: list[str], with_meaning: bool) -> None:
+    told = Told(texts, word_vectors if with_meaning else None)
+    rows = measure_told(goal, told)
+    assert rows.shape == (len(texts), len(TOLD_FEATURES))
+    assert np.isfinite(rows).all()
+    assert ((told_scores(goal, told) >= 0) & (told_scores(goal, told) <= 1)).all()
+    assert len(told.limiting(goal)) == len(texts)
+
+
+def test_a_dripping_sink_and_a_list_of_trades_have_a_topic_in_common() -> None:
+    saved = [SavedItem("state", name) for name in ("trades_phonebook", "paint_recipes", "school_runs", "hens_cfg")]
+    found = relevance("it's dripping under the sink again, who do I ring?", Catalogue(saved, word_vectors), timed=False)
+    assert saved[int(found.scores.argmax())].id == "trades_phonebook"
+
+
+def test_each_kind_of_ask_and_of_limit_has_both_its_sides() -> None:
+    for file, other in (("asks.txt", "saved"), ("about.txt", "limit")):
+        headings = sections("perdure.engine.oversight", file)
+        pairs = {name.partition(" ")[2] for name in headings if name.startswith(f"{other} ")}
+        assert pairs
+        assert all(headings[f"goal {name}"] and headings[f"{other} {name}"] for name in pairs)
+        for name in headings:
+            any_of(file, name)
+
+
+def test_no_weight_speaks_against_what_fits_the_goal_better() -> None:
+    found = fitted("perdure.engine.oversight", "weights.json")
+    assert set(found["key_weights"]) == set(FEATURES)
+    assert set(found["told_weights"]) == set(TOLD_FEATURES)
+    kinds = {"is_series", "state_in_time", "order", "health", "who", "likes", "profile_order", "gift_who"}
+    weights = {**found["key_weights"], **found["told_weights"]}
+    assert all(weight >= 0 for name, weight in weights.items() if name not in kinds)

@@ -7,30 +7,31 @@ The words for that are in `about.txt`. Pure: rankings and statements in, choices
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from perdure.domain.context.recall import Hit
-from perdure.domain.knowledge.memories import UNTRUSTED, USER, Statement
+from perdure.domain.knowledge.memories import UNTRUSTED, Statement
 from perdure.domain.models import ChatMessage
 from perdure.domain.oversight import Choice
 from perdure.domain.text.patterns import pattern
 from perdure.domain.text.rules import Json
 from perdure.engine.models.prompts import as_data
-from perdure.engine.oversight.relevance import GOAL_CHARS_MAX, SavedItem, goal_words, names_in, needs_min
+from perdure.engine.oversight.relevance import GOAL_CHARS_MAX, SavedItem, find_any, goal_words, names_in, needs_min
+from perdure.engine.oversight.statements import ABOUT, Told, asks_about_the_user, told_scores
 from perdure.engine.search.lexicon import folded, lexemes
-from perdure.engine.words import sections
 
 if TYPE_CHECKING:
     from perdure.engine.oversight.relevance import Floats
+    from perdure.engine.oversight.topics import Vectors
 
 
-SHOWN_MAX = 5
-SCORE_MIN, SHARE_MIN = 0.015, 0.15
+SHOWN_MAX = 4
+SCORE_MIN, SHARE_MIN = 0.02, 0.1
 """What is shown has at least this score, and so much of the best one's."""
 SURE_MIN = 0.25
 """From this score on a value is loaded; below, what is known without it is shown."""
@@ -41,9 +42,14 @@ COVER_MIN, NEARNESS_MIN = 0.3, 0.45
 HIT_SHARE_MIN, HIT_MIN = 0.2, 0.2
 """Of what was found for a goal, what comes so near the best, and has this score."""
 HITS_MAX = 10
-PROFILE_MAX, LIMITS_MAX = 14, 6
-LIMITED_MIN = 0.2
-"""A goal that seems this likely to need something is held against what limits it."""
+TOLD_SHARE_MIN, TOLD_MIN, TOLD_MAX = 0.1, 0.04, 10
+"""The same for what was told."""
+PROFILE_MAX, PROFILE_MIN = 16, 0.02
+"""A profile is short, and has what may well belong into it."""
+LIMITED_MIN, LIMIT_SURE_MIN = 0.2, 0.2
+"""A goal that seems this likely to need something is held against what limits it, if that is so sure to."""
+PROFILE_KEY_MIN = 0.5
+"""A goal that asks about the user is answered by what was told; a saved thing must be this sure to be what it asks for."""
 _OWN = pattern(r"\b(?:i|i['’]\w+|me|my|we|us|our)\b", re.IGNORECASE)
 _OWNED = pattern(r"\b(?:my|our)\b", re.IGNORECASE)
 _IDENTIFIER = pattern(r"\b[a-z0-9]+(?:[-_./][a-z0-9]+)+\b", re.IGNORECASE)
@@ -67,11 +73,14 @@ def ranked(candidates: Sequence[SavedItem], scores: Floats, ages_days: Floats, u
     return [RankedItem(candidates[place], float(scores[place]), int(place)) for place in order]
 
 
-def chosen_by_rules(order: Sequence[RankedItem], needs: float) -> list[Choice]:
-    """A choice for each of the ranked: the goal must need something, and a thing must come near the best."""
+def chosen_by_rules(order: Sequence[RankedItem], needs: float, *, about_user: bool = False) -> list[Choice]:
+    """A choice for each of the ranked: the goal must need something, and a thing must come near the best.
+
+    `about_user`: the goal asks about the user, whom no saved thing tells of unless it surely does.
+    """
     needed = needs_min()
     best = max((one.score for one in order), default=0.0)
-    least = max(best * SHARE_MIN, SCORE_MIN)
+    least = max(best * SHARE_MIN, PROFILE_KEY_MIN if about_user else SCORE_MIN)
     choices = []
     for place, one in enumerate(order):
         score, candidate = one.score, one.candidate
@@ -106,35 +115,78 @@ def is_sure(choice: Choice, *, best: bool) -> bool:
     return best or choice.score >= SURE_MIN
 
 
-def hits_that_bear(
-    goal: str, hits: Sequence[Hit], *, needs: float, named: Collection[str], answered: bool
-) -> tuple[list[Hit], list[Choice]]:
-    """The best of the hits, if the goal needs something of the user's, asks about them, or names somebody or something they
-    tell of; and a choice for each.
+def is_open(goal: str, hits: Sequence[Hit], *, needs: float, named: Collection[str]) -> bool:
+    """Whether the goal needs something of the user's, asks about them, or names somebody or something that is told of.
 
-    `named`: the entities that the goal names. `answered`: something saved bears on it for sure, so that of what was merely said
-    less will do.
+    `named`: the entities that the goal names.
     """
-    needed = needs_min()
-    names = set(names_in(goal))
+    if is_whole(goal):
+        return False
+    if needs >= needs_min() or named or asks_about_the_user(goal):
+        return True
+    names, things = set(names_in(goal)), identifiers_in(goal)
+    return any(names & _words_of(hit) or any(one in hit.text.lower() for one in things) for hit in hits)
+
+
+class ToldChooser:
+    """Takes, of what was told lately and of the memories that were found, what bears on a goal.
+
+    `opens`: as `is_open` says; else only what surely limits the goal is taken. Called with the statements, it returns those
+    that are listed by themselves: who the user is, if the goal asks that, or what limits it. Then `kept` has the ids of all.
+    """
+
+    def __init__(self, goal: str, hits: Sequence[Hit], vectors: Vectors | None, *, opens: bool) -> None:
+        self.goal, self.opens, self.vectors = goal, opens, vectors
+        self.found = {hit.id: hit.text for hit in hits if hit.kind == "memory"}
+        self.kept: dict[str, float] = {}
+
+    def __call__(self, statements: Sequence[Statement]) -> list[Statement]:
+        by_id = {one.id: one for one in statements}
+        texts = {one.id: one.content for one in statements} | self.found
+        told = _texts_taken_apart(tuple(texts.values()), self.vectors)
+        scores = told_scores(self.goal, told)
+        limiting = {one for one, limits in zip(texts, told.limiting(self.goal), strict=True) if limits}
+        about = asks_about_the_user(self.goal)
+        least = max(TOLD_SHARE_MIN * float(scores.max(initial=0)), TOLD_MIN if self.opens else LIMIT_SURE_MIN)
+        least = PROFILE_MIN if about else least
+        ranked_ids = sorted(zip(scores.tolist(), texts, strict=True), key=lambda pair: -pair[0])
+        taken = {one: score for score, one in ranked_ids if score >= least and (self.opens or one in limiting)}
+        self.kept = dict(list(taken.items())[: PROFILE_MAX if about else TOLD_MAX])
+        listed = [by_id[one] for one in self.kept if one in by_id and (about or one in limiting)]
+        if about:
+            listed = [one for one in listed if one.trust not in UNTRUSTED]
+        return sorted(listed, key=lambda one: -one.importance)
+
+
+@lru_cache(maxsize=16)
+def _texts_taken_apart(texts: tuple[str, ...], vectors: Vectors | None) -> Told:
+    return Told(texts, vectors)
+
+
+def hits_that_bear(
+    goal: str, hits: Sequence[Hit], *, opens: bool, named: Collection[str], told: Mapping[str, float], answered: bool
+) -> tuple[list[Hit], list[Choice]]:
+    """The best of the hits, if the goal `opens`, and a choice for each: of memories those in `told`.
+
+    `answered`: something saved bears on it for sure, so that of what was merely said less will do.
+    """
     asked = {term for word in goal_words(goal) for term in lexemes(word)} if answered else set()
-    things = identifiers_in(goal)
-    known = bool(named) or any(names & _words_of(hit) or any(one in hit.text.lower() for one in things) for hit in hits)
-    opens = not is_whole(goal) and (needs >= needed or known or asks_about_the_user(goal))
     best = max((hit.score for hit in hits), default=0.0)
     kept: list[Hit] = []
     choices: list[Choice] = []
     for place, hit in enumerate(hits):
-        bears = opens and len(kept) < HITS_MAX and hit.score >= max(HIT_SHARE_MIN * best, HIT_MIN)
-        bears = bears and (not answered or hit.kind == "memory" or _is_near(asked, hit, named))
+        is_memory = hit.kind == "memory"
+        near = hit.score >= max(HIT_SHARE_MIN * best, HIT_MIN) and (not answered or _is_near(asked, hit, named))
+        bears = opens and len(kept) < HITS_MAX and (hit.id in told if is_memory else near)
+        score = told.get(hit.id, 0.0) if is_memory else hit.score
         if bears:
             kept.append(hit)
-            reason = f"found for the goal (place {place + 1}, {hit.score:.2f})"
+            reason = f"found for the goal (place {place + 1}, {score:.2f})"
         elif not opens:
-            reason = f"the goal seems to need nothing of the user's ({needs:.2f} < {needed})"
+            reason = "the goal seems to need nothing of the user's"
         else:
-            reason = f"far behind the best (place {place + 1}, {hit.score:.2f})"
-        choices.append(Choice(hit.kind, hit.id, bears, reason, round(hit.score, 4)))
+            reason = f"bears little on the goal (place {place + 1})"
+        choices.append(Choice(hit.kind, hit.id, bears, reason, round(score, 4)))
     return kept, choices
 
 
@@ -217,15 +269,14 @@ def _item_text(one: SavedItem) -> str:
 # -- of the user themselves
 
 
-def asks_about_the_user(goal: str) -> bool:
-    """Whether it wants to know who the user is, or what would please them."""
-    return _any_of("profile").search(goal[:GOAL_CHARS_MAX]) is not None
-
-
 def is_whole(goal: str) -> bool:
     """Whether it says all that it needs: a greeting, a sum, a text to translate."""
-    text = goal[:GOAL_CHARS_MAX]
-    return _any_of("whole").search(text) is not None and _OWNED.search(text.partition(":")[0]) is None
+    return find_any(ABOUT, "whole", goal) and _OWNED.search(goal[:GOAL_CHARS_MAX].partition(":")[0]) is None
+
+
+def may_be_limited(goal: str, needs: float) -> bool:
+    """Whether what limits it is looked up, though it seems to need nothing."""
+    return not is_whole(goal) and (needs >= LIMITED_MIN or speaks_of_oneself(goal))
 
 
 def speaks_of_oneself(goal: str) -> bool:
@@ -237,43 +288,3 @@ def identifiers_in(goal: str) -> set[str]:
     """Names such as `billing-core`, in small letters: who has one in a goal means that very thing."""
     found = (match[0].lower() for match in _IDENTIFIER.finditer(goal[:GOAL_CHARS_MAX]))
     return {one for one in found if one.strip("0123456789-_./")}
-
-
-def picker(goal: str, needs: float) -> Callable[[Sequence[Statement]], list[Statement]] | None:
-    """What takes the statements that are given whether or not a search finds them; None if the goal is such that none are.
-
-    `needs`: how likely it needs anything.
-    """
-    if asks_about_the_user(goal):
-        return profile_of
-    if not is_whole(goal) and (needs >= LIMITED_MIN or speaks_of_oneself(goal)) and _topics_in(goal):
-        return partial(limits_of, goal)
-    return None
-
-
-def profile_of(statements: Iterable[Statement]) -> list[Statement]:
-    """The statements that say most about the user, the weightiest first, then the newest."""
-    told = [one for one in statements if one.trust not in UNTRUSTED]
-    return sorted(told, key=lambda one: (-one.importance, one.subject != USER))[:PROFILE_MAX]
-
-
-def limits_of(goal: str, statements: Sequence[Statement]) -> list[Statement]:
-    """What limits the goal: of each subject that it is about, the statements with words that limit it."""
-    topics = _topics_in(goal)
-    found = [one for one in statements if any(_any_of(f"limit {name}").search(one.content) for name in topics)]
-    return sorted(found, key=lambda one: -one.importance)[:LIMITS_MAX]
-
-
-def _topics_in(goal: str) -> list[str]:
-    return [name for name in _topics() if _any_of(f"goal {name}").search(goal[:GOAL_CHARS_MAX])]
-
-
-@cache
-def _topics() -> tuple[str, ...]:
-    return tuple(name.removeprefix("limit ") for name in sections(__package__, "about.txt") if name.startswith("limit "))
-
-
-@cache
-def _any_of(heading: str) -> re.Pattern[str]:
-    found = sections(__package__, "about.txt")[heading]
-    return re.compile("|".join(one if one[0] == "^" else rf"\b(?:{one})\b" for one in found), re.IGNORECASE)

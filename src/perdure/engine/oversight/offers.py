@@ -9,12 +9,15 @@ from datetime import datetime
 
 from perdure.domain.context.context import Block
 from perdure.domain.series import SeriesAnswer
+from perdure.domain.text.fences import fenced
 from perdure.domain.text.rules import Json, compact_json
 from perdure.domain.times.instants import from_us
 from perdure.engine.context.blocks import with_cost
 
 Count = Callable[[str], int]
 BEGINNING_CHARS = 300
+MAYBE_CHARS = 60
+"""Of a value that only may matter: enough to tell what it is."""
 TOKEN_CHARS_MAX = 64
 GAPS_SHOWN_MAX = 20
 SAVED_TITLE, SERIES_TITLE = "Saved state", "Time series at hand"
@@ -38,6 +41,10 @@ class ItemForms:
             if self.chars[place] <= room * TOKEN_CHARS_MAX and count(compact_json(form)) <= room:
                 return form, place == 0
         return self.forms[-1], len(self.forms) == 1
+
+    def shortest(self) -> ItemForms:
+        """The same with its shortest form alone: for what only may matter."""
+        return replace(self, forms=self.forms[-1:], chars=self.chars[-1:])
 
 
 def state_forms(key: str, value: Json) -> ItemForms:
@@ -64,7 +71,7 @@ def preview_form(key: str, preview: str, size_bytes: int) -> ItemForms:
             return ItemForms("state", key, (json.loads(preview),), (len(preview),))
         except ValueError:
             pass  # the preview is cut after all: what follows says so
-    shown: Json = {"preview": preview, "bytes": size_bytes, "whole": f"loadState({json.dumps(key)})"}
+    shown: Json = {"preview": preview[:MAYBE_CHARS], "bytes": size_bytes, "whole": f"loadState({json.dumps(key)})"}
     return ItemForms("state", key, (shown,), (len(preview),))
 
 
@@ -181,3 +188,14 @@ def values_of(shown: Mapping[tuple[str, str], Json], blocks: Sequence[Block]) ->
 def as_stable(block: Block) -> Block:
     """`block` among those that change seldom."""
     return replace(block, volatile=False)
+
+
+def visible(value: Json) -> Json:
+    """The same without characters that nobody sees, and without what could pass for a block: as blocks themselves have it."""
+    if isinstance(value, str):
+        return fenced(value)
+    if isinstance(value, list):
+        return [visible(one) for one in value]
+    if isinstance(value, dict):
+        return {fenced(str(name)): visible(one) for name, one in value.items()}
+    return value

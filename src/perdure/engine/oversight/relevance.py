@@ -1,14 +1,16 @@
-"""Which saved things bear on a goal: measured by their names, descriptions and how their values begin, without the values.
+"""Which saved things bear on a goal: measured by their names, descriptions and how their values begin, without the values;
+and what was told, measured by its words.
 
 Two questions, each answered by a few weighted features: does the goal need anything of the user's at all, and if so, which
-things? How goals are worded is in `goal_cues.txt`; the weights are fitted by `bench/overseer_fit.py` on the part of its goals
-that is there to tune on, and stand in `weights.json`.
+things? Words that are not alike but belong together are in `topics.txt`, what goals ask for and what tells it in `asks.txt`,
+how goals are worded in `goal_cues.txt`; the weights are fitted by `bench/overseer_fit.py` on the part of its goals that is
+there to tune on, and stand in `weights.json`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Literal
@@ -16,7 +18,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from perdure.domain.text.patterns import pattern
-from perdure.engine.search.lexicon import NAME_WORDS_MAX, folded, lexemes, name_words
+from perdure.engine.oversight.topics import Vectors, stem, topics_of
+from perdure.engine.search.lexicon import NAME_WORDS_MAX, folded, name_words
 from perdure.engine.words import fitted, sections, word_set
 
 if TYPE_CHECKING:
@@ -26,9 +29,7 @@ if TYPE_CHECKING:
     Places = NDArray[np.int64]
 
 
-SavedKind = Literal["state", "series"]
-Vectors = Callable[[Sequence[str]], "Floats"]
-"""One row of length 1 for each text; a row of zeros for one of which it knows no word."""
+SavedKind = Literal["state", "series", "memory"]
 
 SOFT_FROM, SOFT_TO, SOFT_WORTH = 0.25, 0.75, 0.8
 """Two words of like meaning count from this cosine on, fully from that one, and never as much as the same word."""
@@ -49,6 +50,16 @@ FEATURES = (
     "is_series",
     "series_in_time",
     "state_in_time",
+    "begins_near",
+    "said",
+    "said_same",
+    "said_share",
+    "topic",
+    "topic_top",
+    "topic_name",
+    "asked",
+    "asked_rare",
+    "asked_most",
 )
 _FURTHER_GOAL_FEATURES = (
     "small_talk_only",
@@ -68,6 +79,10 @@ _FURTHER_GOAL_FEATURES = (
 )
 GOAL_CHARS_MAX = 2_000
 """What is wanted is said by then."""
+BEGINS_TOPIC_WORTH = 0.5
+SAID_BEST_MIN = 0.5
+ASKED_MAX = 3
+_FILE = "asks.txt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +106,6 @@ def goal_words(goal: str) -> tuple[str, ...]:
     """The words of a goal by which something can be found."""
     parts = [part for word in _SAID.findall(goal[:10_000]) for part in (word.lower(), *name_words(word))]
     return _text_words(" ".join(dict.fromkeys(parts)))
-
-
-@lru_cache(maxsize=20_000)
-def _stem(word: str) -> str:
-    found = lexemes(word)
-    return found[0] if found else word
 
 
 @lru_cache(maxsize=20_000)
@@ -126,10 +135,10 @@ class Catalogue:
         words = list(dict.fromkeys(word for text in (*told, *begins) for word in text))
         place = {word: index for index, word in enumerate(words)}
         self.words = words
-        self.stems = [_stem(word) for word in words]
+        self.stems = [stem(word) for word in words]
         self.by_stem: dict[str, list[int]] = {}
-        for index, stem in enumerate(self.stems):
-            self.by_stem.setdefault(stem, []).append(index)
+        for index, root in enumerate(self.stems):
+            self.by_stem.setdefault(root, []).append(index)
         self.digits = np.array([word.isdigit() for word in words], np.bool_)
         self.names, self.told, self.begins = (_Spread(texts, place, len(words)) for texts in (names, told, begins))
         self.all = _Spread([(*one, *two) for one, two in zip(told, begins, strict=True)], place, len(words))
@@ -140,6 +149,12 @@ class Catalogue:
         rarity = np.log1p(total / np.maximum(holders, 1)) / np.log1p(total)
         self.rarity = np.maximum(rarity, RARITY_MIN).astype(np.float32)
         self.is_series = np.array([one.kind == "series" for one in candidates], np.float32)
+        self.topics = np.maximum(topics_of(told, vectors), BEGINS_TOPIC_WORTH * topics_of(begins, vectors))
+        self.name_topics = topics_of(names, vectors)
+        about = np.log1p(len(candidates) / np.maximum((self.topics >= 0.5).sum(axis=0), 1)) / np.log1p(max(len(candidates), 1))
+        self.topic_rarity = np.maximum(about, RARITY_MIN).astype(np.float32)
+        self.asks = np.array([_tells(" ".join(text)) for text in told], np.float32).reshape(len(candidates), len(ask_kinds()))
+        self.ask_rarity = 1 / np.maximum(self.asks.sum(axis=0), 1)
         self.word_rows = None if vectors is None or not words else vectors(words)
         known = vectors is not None and bool(candidates)
         whole = [tuple(dict.fromkeys((*one, *two))) for one, two in zip(told, begins, strict=True)]
@@ -187,15 +202,65 @@ def measure(goal: str, catalogue: Catalogue, *, timed: bool) -> Floats:
         rows[:, 4] = told.most(rare * same_best)
         rows[:, 5] = np.minimum(catalogue.begins.total(rare * same_best), 2)
         rows[:, 8] = catalogue.all.most(near).mean(axis=0)
+        rows[:, 13] = catalogue.begins.most(rare * near_best)
+        rows[:, 14] = catalogue.all.most(rare * near).sum(axis=0)
+        rows[:, 15] = catalogue.all.most(rare * same).sum(axis=0)
+        rows[:, 16] = rows[:, 14] / max(float(rows[:, 14].max()), SAID_BEST_MIN)
+        rows[:, 17:20] = _topical(asked, catalogue)
         if catalogue.told_rows is not None and catalogue.all_rows is not None and catalogue.vectors is not None:
             meant = catalogue.vectors([" ".join(asked)])[0]
             rows[:, 6] = np.einsum("nd,d->n", catalogue.told_rows, meant)
             rows[:, 7] = rows[:, 6] - rows[:, 6].mean()
             rows[:, 9] = np.einsum("nd,d->n", catalogue.all_rows, meant)
+    rows[:, 20:23] = _asks_met(goal, catalogue)
     rows[:, 10] = catalogue.is_series
     rows[:, 11] = catalogue.is_series * timed
     rows[:, 12] = (1 - catalogue.is_series) * timed
     return rows
+
+
+def _topical(asked: Sequence[str], catalogue: Catalogue) -> Floats:
+    """How far each candidate is about what the goal is about: altogether, in one thing, and by its name."""
+    goal, rare = topics_of([asked], catalogue.vectors)[0], catalogue.topic_rarity
+    wanted, held = goal * rare, catalogue.topics * rare
+    lengths = np.linalg.norm(held, axis=1) * np.linalg.norm(wanted)
+    alike = np.einsum("nt,t->n", held, wanted) / np.maximum(lengths, 1e-6)
+    shared = (np.minimum(goal, catalogue.topics) * rare).max(axis=1)
+    named = (np.minimum(goal, catalogue.name_topics) * rare).max(axis=1)
+    return np.stack([alike, shared, named], axis=1).astype(np.float32)
+
+
+def _asks_met(goal: str, catalogue: Catalogue) -> Floats:
+    """In how many ways a candidate is of the kind that the goal asks for, how few others are, and whether none is more so."""
+    wanted = np.array([find_any(_FILE, f"goal {kind}", goal) for kind in ask_kinds()], np.float32)
+    shared = catalogue.asks * wanted
+    ways = shared.sum(axis=1)
+    most = float(ways.max()) if len(ways) else 0.0
+    rare = (shared * catalogue.ask_rarity).max(axis=1)
+    return np.stack([np.minimum(ways, ASKED_MAX), rare, (ways == most) * (most > 0)], axis=1).astype(np.float32)
+
+
+@cache
+def ask_kinds() -> tuple[str, ...]:
+    """What goals can ask for."""
+    return tuple(name.removeprefix("goal ") for name in sections(__package__, _FILE) if name.startswith("goal "))
+
+
+@lru_cache(maxsize=20_000)
+def _tells(words: str) -> tuple[bool, ...]:
+    return tuple(find_any(_FILE, f"saved {kind}", words) for kind in ask_kinds())
+
+
+def find_any(file: str, heading: str, text: str) -> bool:
+    """Whether an entry of that section of one of our files is in the text."""
+    return any_of(file, heading).search(text[:GOAL_CHARS_MAX]) is not None
+
+
+@cache
+def any_of(file: str, heading: str) -> re.Pattern[str]:
+    """What finds an entry of that section."""
+    found = sections(__package__, file)[heading]
+    return re.compile("|".join(one if one[0] == "^" else rf"\b(?:{one})\b" for one in found), re.IGNORECASE)
 
 
 def _compared(asked: Sequence[str], catalogue: Catalogue) -> tuple[Floats, Floats]:
@@ -203,7 +268,7 @@ def _compared(asked: Sequence[str], catalogue: Catalogue) -> tuple[Floats, Float
     wide = len(catalogue.words) + 1
     same = np.zeros((len(asked), wide), np.float32)
     for row, word in enumerate(asked):
-        same[row, catalogue.by_stem.get(_stem(word), [])] = 1
+        same[row, catalogue.by_stem.get(stem(word), [])] = 1
     if catalogue.word_rows is None or catalogue.vectors is None:
         return same, same
     cosine = _products(catalogue.vectors(asked), catalogue.word_rows)
@@ -236,7 +301,7 @@ def goal_features(goal: str, catalogue: Catalogue, rows: Floats, scores: Floats,
     ranked = np.sort(scores)[::-1]
     best = [float(ranked[0]) if len(ranked) else 0.0, float(ranked[1]) if len(ranked) > 1 else 0.0]
     tops = [float(rows[:, column].max()) if len(rows) else 0.0 for column in (0, 2, 4, 5, 6, 8)]
-    names = [_stem(name) in catalogue.by_stem for name in names_in(goal)]
+    names = [stem(name) in catalogue.by_stem for name in names_in(goal)]
     named = [float(any(names)), float(not all(names))]
     return np.array([*goal_cues(goal), *named, float(timed), *best, *tops], np.float32)
 
@@ -245,14 +310,15 @@ def relevance(goal: str, catalogue: Catalogue, *, timed: bool) -> Relevance:
     """What bears on the goal."""
     weights = _weights()
     rows = measure(goal, catalogue, timed=timed)
-    scores = _squashed(rows @ weights.keys + weights.key_bias)
+    scores = squashed(rows @ weights.keys + weights.key_bias)
     cues = goal_features(goal, catalogue, rows, scores, timed=timed)
     meant = 0.0 if catalogue.vectors is None else float(catalogue.vectors([goal[:GOAL_CHARS_MAX]])[0] @ weights.meaning)
-    needs = float(_squashed(np.float32(float(cues @ weights.goal) + meant + weights.goal_bias)))
+    needs = float(squashed(np.float32(float(cues @ weights.goal) + meant + weights.goal_bias)))
     return Relevance(needs, scores)
 
 
-def _squashed(values: Floats | np.float32) -> Floats:
+def squashed(values: Floats | np.float32) -> Floats:
+    """From any number to one between 0 and 1."""
     return np.asarray(1 / (1 + np.exp(-np.clip(values, -30, 30))), np.float32)
 
 

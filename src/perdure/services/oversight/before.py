@@ -19,7 +19,6 @@ from perdure.domain.oversight import TARGETS, Choice, ChoiceKind, Decision, Inje
 from perdure.domain.scope import Scope
 from perdure.domain.series import Series
 from perdure.domain.state import KeyInfo
-from perdure.domain.text.fences import fenced
 from perdure.domain.text.rules import Json, brief, check_choice, utf8_size
 from perdure.domain.text.secrets import without_secrets_in
 from perdure.domain.times.instants import to_us
@@ -34,6 +33,7 @@ from perdure.engine.oversight.offers import (
     series_forms,
     state_forms,
     values_of,
+    visible,
 )
 from perdure.engine.times.question import TimeRange, Weekday, extract_time_range
 from perdure.ports.clock import Clock
@@ -49,7 +49,8 @@ from perdure.services.series.state import PREVIEW_CHARS, StateService
 
 if TYPE_CHECKING:
     from perdure.engine.oversight.choice import RankedItem
-    from perdure.engine.oversight.relevance import Catalogue, Vectors
+    from perdure.engine.oversight.relevance import Catalogue
+    from perdure.engine.oversight.topics import Vectors
 
 BUDGET_TOKENS, BUDGET_TOKENS_MIN = 2_000, 100
 GOAL_BYTES_MAX = 100_000
@@ -215,12 +216,14 @@ class Overseer:
     def _offers(self, held: _SavedThings, order: Sequence[RankedItem], needs: float, work: _Work) -> list[ItemForms]:
         """The chosen state keys and series, with what can be shown of them."""
         from perdure.engine.oversight.choice import chosen_by_rules, is_sure
+        from perdure.engine.oversight.statements import asks_about_the_user
 
         if not order:
             return []
         left_out = len(held.keys) + len(held.series) - len(order)
         by_model = None if self.consultant is None else self._by_model(self.consultant, order, left_out, work)
-        choices = chosen_by_rules(order, needs) if by_model is None else by_model
+        about_user = asks_about_the_user(work.asked.goal)
+        choices = chosen_by_rules(order, needs, about_user=about_user) if by_model is None else by_model
         work.choices += choices
         if left_out:
             work.notes.append(f"{left_out} more keys bear less on the goal")
@@ -232,7 +235,8 @@ class Overseer:
         left_bytes = LOADED_BYTES_MAX
         for place, choice in enumerate(one for one in choices if one.included):
             if choice.kind == "series":
-                offers.append(self._series_offer(series[choice.id], work))
+                sure = by_model is not None or is_sure(choice, best=place == 0)
+                offers.append(self._series_offer(series[choice.id], work, entries=sure))
                 continue
             info = held.keys[keys[choice.id]]
             left_bytes -= info.size_bytes
@@ -285,7 +289,7 @@ class Overseer:
         start, end = found.bounds(now, earliest=datetime(1970, 1, 1, tzinfo=UTC))
         return Span(to_us(start), to_us(end)) if start < end else None
 
-    def _series_offer(self, series: Series, work: _Work) -> ItemForms:
+    def _series_offer(self, series: Series, work: _Work, *, entries: bool) -> ItemForms:
         span = work.span
         fresh_s = max(series.spec.fresh_for_s, FRESH_S)
         options = QueryOptions(limit=min(ENTRIES_SHOWN_MAX, self.series.limits.page_rows_max), fresh_for_s=fresh_s)
@@ -294,7 +298,8 @@ class Overseer:
         else:
             start, end = span.start, span.end
         answer = self.series.query(work.scope.owner, series.name, start, end, options)
-        return series_forms(series.name, series.spec.description, answer, asked=span is not None)
+        offer = series_forms(series.name, series.spec.description, answer, asked=span is not None)
+        return offer if entries else offer.shortest()
 
     # -- what is remembered
 
@@ -317,15 +322,19 @@ class Overseer:
         self, held: _SavedThings, offers: Sequence[ItemForms], answer: Recall | None, needs: float, work: _Work
     ) -> tuple[list[Block], dict[tuple[str, str], Json]]:
         """The blocks within the budget, and what they show of keys and series."""
-        from perdure.engine.oversight.choice import hits_that_bear, is_sure, picker
+        from perdure.engine.oversight.choice import ToldChooser, hits_that_bear, is_open, is_sure, may_be_limited
 
-        standing = self.knowledge.standing(work.scope, picker(work.asked.goal, needs))
+        goal = work.asked.goal
+        hits = [] if answer is None else [hit for hit in answer.hits if not held.is_at_hand(hit)]
+        named = () if answer is None else answer.understood.names
+        opens = is_open(goal, hits, needs=needs, named=named)
+        chooser = ToldChooser(goal, hits, self.vectors, opens=opens)
+        standing = self.knowledge.standing(work.scope, chooser if opens or may_be_limited(goal, needs) else None)
         lists = standing.lists
         elsewhere = _sources_in(lists)
-        hits = [] if answer is None else [hit for hit in answer.hits if not held.is_at_hand(hit) and hit.id not in elsewhere]
-        named = () if answer is None else answer.understood.names
+        hits = [hit for hit in hits if hit.id not in elsewhere]
         answered = any(is_sure(one, best=False) for one in work.choices if one.included)
-        kept, choices = hits_that_bear(work.asked.goal, hits, needs=needs, named=named, answered=answered)
+        kept, choices = hits_that_bear(goal, hits, opens=opens, named=named, told=chooser.kept, answered=answered)
         work.choices += choices
         earlier = held.earlier_cards if work.asked.target != "goal" else ()
         cards = self.knowledge.cards_about(work.scope, kept, earlier, limit=CARDS_MAX, elsewhere=elsewhere)
@@ -339,7 +348,9 @@ class Overseer:
         kept = [hit for hit in kept if hit.id not in elsewhere]
         work.notes += [note for one in lists for note in one.notes]
         work.choices += [
-            Choice(_LIST_KINDS[one.kind], source, True, "says who the user is" if one in about else "always holds")
+            Choice(
+                _LIST_KINDS[one.kind], source, True, "says who the user is, or limits this" if one in about else "always holds"
+            )
             for one in (*lists, *about)
             for line in one.lines
             for source in line.sources[:1]
@@ -403,7 +414,7 @@ class Overseer:
             goal=asked.goal,
             target=asked.target,
             blocks=tuple(blocks),
-            values=cast("dict[str, Json]", _visible(values_of(shown, blocks))),
+            values=cast("dict[str, Json]", visible(values_of(shown, blocks))),
             choices=tuple(choices),
             tokens=self._cost(blocks, shown, asked),
             budget_tokens=asked.budget_tokens,
@@ -480,21 +491,10 @@ ABOUT_SHARE = 0.5
 
 
 def _about(goal: str, given: Sequence[Statement]) -> list[ContextList]:
-    from perdure.engine.oversight.choice import asks_about_the_user
+    from perdure.engine.oversight.statements import asks_about_the_user
 
     if not given:
         return []
     lines = tuple(line_of(one) for one in given)
     kind, title = ("profile", "Who the user is") if asks_about_the_user(goal) else ("limits", "What limits this")
     return [ContextList(kind, title, "told about the user", lines, ABOUT_SHARE, volatile=True)]
-
-
-def _visible(value: Json) -> Json:
-    """The same without characters that nobody sees, and without what could pass for a block: as blocks themselves have it."""
-    if isinstance(value, str):
-        return fenced(value)
-    if isinstance(value, list):
-        return [_visible(one) for one in value]
-    if isinstance(value, dict):
-        return {fenced(str(name)): _visible(one) for name, one in value.items()}
-    return value
