@@ -248,7 +248,7 @@ def compose(store: Store, clock: Clock, settings: Settings, given: HostModels) -
         recall=recall,
         lessons=taught.lessons,
     )
-    talk = ConversationPart(store, clock, settings, helpers.summariser, reader, intake)
+    talk = ConversationPart(store, clock, settings, helpers.summariser, reader, intake=intake)
     erasures = Erasures(store, clock)
     knowledge = KnowledgeServices(
         knowledge=known,
@@ -289,7 +289,14 @@ def compose(store: Store, clock: Clock, settings: Settings, given: HostModels) -
         ),
         portability=_portability(store, clock, settings, known, taught.lessons, todos),
         log=AccessLog(store, clock, limits, settings.access_log),
-        catch_up=CatchUp(store, clock, quick, settings.catch_up_ms / 1_000, intake.read_some, indexer.lacks_little),
+        catch_up=CatchUp(
+            store=store,
+            clock=clock,
+            handlers=quick,
+            seconds=settings.catch_up_ms / 1_000,
+            read_some=intake.read_some,
+            indexes=indexer.lacks_little,
+        ),
     )
     handlers: dict[str, Handler] = {
         TIDY: tidy_handler(store, clock),

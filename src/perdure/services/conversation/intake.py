@@ -37,7 +37,7 @@ class Intake:
         order in which they were given, wherever that was.
         """
 
-        def found(view: View) -> UnreadMessages:
+        def next_page(view: View) -> UnreadMessages:
             first = unread_of(view, *place, limit=1)
             if not first or first[0].seq > seq:
                 return UnreadMessages((), more=False)
@@ -45,7 +45,7 @@ class Intake:
             return unread_messages(view, [*(one for one in waiting if one != place), place], limit=PAGE)
 
         for _ in range(PAGES_MAX):
-            unread = self.store.read(owner, found)
+            unread = self.store.read(owner, next_page)
             if not unread.messages:
                 return
             self._take_in(owner, unread.messages)
