@@ -3,6 +3,7 @@
     python bench/knowledge/judge.py            fit on the writers of `train`, report on those who were held out
     python bench/knowledge/judge.py --cross    each writer of `train`, judged by the others of that part
     python bench/knowledge/judge.py --learn    what perdure, with rules and judge, keeps of the writers who were held out
+    python bench/knowledge/judge.py --pairs    what it ends or replaces of what was noted, for the writers who were held out
 
 The judge is `perdure.engine.extraction.judge`; `tools/build_judge.py` fits it as it is shipped. The first two judge without
 rules and without the checks of `verbatim`, the last one measures all of it.
@@ -35,6 +36,7 @@ from perdure.testing import StoppedClock
 
 FOLDER = Path(__file__).with_name("sentences")
 EPOCHS, RATE, HOLD, SEED = 12, 0.5, 1e-6, 1
+PAIR_WEIGHT = 3.0
 WRONG_MAX = 0.04
 """The share of messages that tell nothing which may pass, on the part to fit on: less than the aim, as others' are harder."""
 DRAWS = 1_000
@@ -60,6 +62,36 @@ class LabelledMessage:
             for start, end in sentence_spans(self.text)
         ]
         return found or [(self.text, self.kind)]
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledPair:
+    """A note and a message, and whether the message ends or replaces what the note says."""
+
+    writer: str
+    language: str
+    relation: str
+    known: str
+    said: str
+
+    @property
+    def closes(self) -> bool:
+        return self.relation in ("updates", "ends")
+
+
+RELATIONS = ("same", "updates", "ends", "unrelated")
+
+
+def read_pairs(part: str) -> list[LabelledPair]:
+    """The pairs of a part; a line that is not of the form ends the run."""
+    found = []
+    for path in sorted((FOLDER / part).glob("*/pairs.tsv")):
+        for number, row in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            fields = row.split("\t")
+            if len(fields) != 4 or fields[1] not in RELATIONS:
+                sys.exit(f"{path}:{number}: {row[:80]!r} is not `language<TAB>relation<TAB>known<TAB>said`")
+            found.append(LabelledPair(path.parent.name, *fields))
+    return found
 
 
 def read(part: str) -> list[LabelledMessage]:
@@ -106,6 +138,24 @@ def fitted(messages: Sequence[LabelledMessage]) -> np.ndarray:
             slope = guess / math.sqrt(len(places)) + HOLD * rows
             seen[places] += slope * slope
             table[places] = rows - RATE * slope / np.sqrt(seen[places])
+    return table
+
+
+def turning(messages: Sequence[LabelledMessage], pairs: Sequence[LabelledPair]) -> np.ndarray:
+    """What a sentence sounds like that ends or replaces something: a weight for each place, by steps as above."""
+    samples = [(np.array(features(text)), kind == "change", 1.0) for message in messages for text, kind in message.sentences()]
+    samples += [(np.array(features(pair.said)), pair.closes, PAIR_WEIGHT) for pair in pairs]
+    table, seen = np.zeros(1 << BITS), np.full(1 << BITS, 1e-2)
+    order, chance = list(range(len(samples))), random.Random(SEED)
+    for _ in range(EPOCHS):
+        chance.shuffle(order)
+        for index in order:
+            places, turns, weight = samples[index]
+            size, held = math.sqrt(len(places)), table[places]
+            guess = 1.0 / (1.0 + math.exp(-held.sum() / size))
+            slope = weight * (guess - turns) / size + HOLD * held
+            seen[places] += slope * slope
+            table[places] = held - RATE * slope / np.sqrt(seen[places])
     return table
 
 
@@ -171,6 +221,40 @@ def learned(messages: Sequence[LabelledMessage]) -> tuple[np.ndarray, int]:
     return np.array(counts) > 0, sum(counts)
 
 
+def told(pairs: Sequence[LabelledPair]) -> tuple[np.ndarray, np.ndarray]:
+    """Of each pair, noted and then said by a user of its own: whether the note is over, and whether the message is kept."""
+    over, kept = [], []
+    with perdure.open("memory:", clock=StoppedClock(NOW)) as engine:
+        for number, pair in enumerate(pairs):
+            user = engine.memory(f"user-{number}")
+            noted = user.remember(pair.known).statement
+            user.append("user", pair.said)
+            found = user.memories.extract()
+            stated = any(one.statement is not None and one.verdict != "known" for one in found.outcomes)
+            kept.append(stated or found.todos > 0 or bool(user.instructions.list()))
+            over.append(noted is not None and all(one.id != noted.id for one in current_statements(user)))
+    return np.array(over), np.array(kept)
+
+
+def current_statements(user: Any) -> list[Any]:
+    return [one for memory in user.memories.list() for one in memory.statements]
+
+
+def pair_shares(pairs: Sequence[LabelledPair], over: np.ndarray, kept: np.ndarray) -> None:
+    """What became of notes, by language and relation."""
+    relation = np.array([pair.relation for pair in pairs])
+    closes = np.array([pair.closes for pair in pairs])
+    print(f"{len(pairs)} pairs of {len({pair.writer for pair in pairs})} writers, through append and extraction")
+    print(f"{'':14}{'n':>6}  stale: still current   new value missed      wrongly retired")
+    for name in ("all", *sorted({pair.language for pair in pairs}), *sorted({pair.writer for pair in pairs})):
+        here = np.array([name in ("all", pair.language, pair.writer) for pair in pairs])
+        stale, new, wrong = here & closes, here & (relation == "updates"), here & ~closes
+        print(f"{name:14}{here.sum():6}  {share(~over[stale])}  {share(~kept[new])}  {share(over[wrong])}")
+    for value in RELATIONS:
+        here = relation == value
+        print(f"{value:14}{here.sum():6}  {'note over':12}{share(over[here])}")
+
+
 def shares(messages: Sequence[LabelledMessage], kept: np.ndarray) -> None:
     """What was kept, by language, register and kind."""
     tells = np.array([message.kind != "nothing" for message in messages])
@@ -207,7 +291,12 @@ def main() -> None:
     parser: Any = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cross", action="store_true", help="report on the part to fit on, writer by writer")
     parser.add_argument("--learn", action="store_true", help="report what perdure keeps of the part that was held out")
+    parser.add_argument("--pairs", action="store_true", help="report what perdure ends and replaces, of the part held out")
     chosen = parser.parse_args()
+    if chosen.pairs:
+        pairs = read_pairs("held")
+        pair_shares(pairs, *told(pairs))
+        return
     if chosen.learn:
         messages = read("held")
         kept, count = learned(messages)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -27,7 +28,9 @@ def message(text: str, number: int = 1, role: Role = "user") -> Message:
 def extract(*texts: str, before: Iterable[str] = (), known: Iterable[EntityName] = ()) -> Extraction:
     earlier = tuple(message(text, number) for number, text in enumerate(before, start=100))
     messages = tuple(message(text, number) for number, text in enumerate(texts, start=1))
-    return RuleExtractor().extract(ExtractionRequest(messages, earlier, tuple(known)))
+    found = RuleExtractor().extract(ExtractionRequest(messages, earlier, tuple(known)))
+    # What is kept only if it ends something known is not kept here, where nothing is.
+    return replace(found, proposals=tuple(one for one in found.proposals if not one.fleeting))
 
 
 def short(one: Proposal) -> str:

@@ -72,6 +72,10 @@ class Proposal:
     """The text says that something said before was wrong: `no, I meant Portland`."""
     own_words: bool = False
     """The content is a sentence as the user said it, not a reading of it: it goes when the message does."""
+    turn: str | None = None
+    """The whole sentence, if it sounds as if something known were over or another by now; the committer finds out what."""
+    fleeting: bool = False
+    """It is kept only if it ends or replaces something known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ from perdure.engine.extraction.orders import standing_instructions
 from perdure.engine.extraction.patterns import pattern, words
 from perdure.engine.extraction.predicates import bounded_importance
 from perdure.engine.extraction.statements import denies, denies_after, statements_of
-from perdure.engine.extraction.verbatim import lasting_words
+from perdure.engine.extraction.verbatim import lasting_words, turning_words
 from perdure.engine.text.own_words import OWN_CHARS_MAX, is_unsure, opens_fiction, own_words, states_nothing, takes_back
 from perdure.engine.text.sentences import SENTENCE_CHARS_MAX, sentence_spans
 from perdure.engine.times.mentions import TimeMention, find_times
@@ -109,8 +109,11 @@ class _Run:
             here = [replace(one, start=one.start - start, end=one.end - start) for one in times if start <= one.start < end]
             before = self._count()
             self._sentence(sentence, here, message, start if keep else None)
-            if keep and self.own_words and before == self._count():
-                self._keep_words(sentence, here, message, start)
+            if keep and self.own_words and trust_of_message(message.role, message.metadata) == "user":
+                if before == self._count():
+                    self._keep_words(sentence, here, message, start)
+                elif before[0] < len(self.proposals) and turning_words(sentence) is not None:
+                    self.proposals[before[0]] = replace(self.proposals[before[0]], turn=sentence)
             self.mark = before if self._count() != before else self.mark
             self.playing = opens_fiction(sentence)
         self._retract(message, keep=keep)
@@ -120,10 +123,9 @@ class _Run:
         return len(self.proposals), len(self.todos), len(self.orders)
 
     def _keep_words(self, sentence: str, times: list[TimeMention], message: Message, offset: int) -> None:
-        """Propose a sentence that no rule reads as it stands, if it is the user's and tells something that lasts."""
-        if trust_of_message(message.role, message.metadata) != "user":
-            return
-        kept = lasting_words(sentence)
+        """Propose a sentence that no rule reads as it stands, if it tells something that lasts or may change what is known."""
+        lasting, turning = lasting_words(sentence), turning_words(sentence)
+        kept = lasting or turning
         if kept is None or _is_order(message.content, offset, offset + len(sentence)):
             return
         content, place = sentence[kept.start : kept.end], _evidence(message, offset, kept.start, kept.end)
@@ -141,6 +143,8 @@ class _Run:
                     confidence=0.7,
                     importance=kept.importance,
                     own_words=True,
+                    turn=None if turning is None else sentence,
+                    fleeting=lasting is None,
                 )
             )
 

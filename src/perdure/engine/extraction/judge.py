@@ -7,9 +7,9 @@ and writes `judge.bin`:
     8 bytes    magic
     4 × 4      version of the format, bits of a place, kinds, known words (little-endian)
     32         sha256 of all that follows
-    4 × kinds  scale of each kind (float32)
+    4 × kinds  scale of each kind (float32), and one more, of what changes something
     4 × words  hashes of the words that the writers used, in ascending order
-    rest       a row of int8 for each place, one weight a kind
+    rest       a row of int8 for each place, one weight a kind and one more
 """
 
 from __future__ import annotations
@@ -34,9 +34,10 @@ if TYPE_CHECKING:
 
 JudgedKind = Literal["nothing", "fact", "preference", "relationship", "health", "habit", "rule", "todo", "change"]
 KINDS: tuple[JudgedKind, ...] = get_args(JudgedKind)
+COLUMNS = len(KINDS) + 1
 FILE = "judge.bin"
 MAGIC = b"PERDJUDG"
-FORMAT = 1
+FORMAT = 2
 HEADER = struct.Struct("<8s4I32s")
 BITS = 18
 MASK = (1 << BITS) - 1
@@ -46,6 +47,7 @@ WORD_CHARS_MAX = 24
 SENTENCE_CHARS_MAX = 500
 """A longer sentence is no statement: it is not judged."""
 
+_RULE = KINDS.index("rule")
 _WORD = pattern(r"[^\W\d_]+(?:['’][^\W\d_]+)*|\d+|[^\w\s]")
 
 
@@ -58,6 +60,10 @@ class Judgement:
     """The likeliest but `nothing`."""
     certainty: float
     """How likely it is of that kind."""
+    rule: float
+    """How likely it is a rule, if it is either that or nothing."""
+    turn: float
+    """How much it sounds as if something were over or another now, whatever that is: log odds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +75,26 @@ class JudgeTable:
     weights: NDArray[np.int8]
 
 
-def judge(sentence: str) -> Judgement:
-    """The same sentence is always judged the same."""
-    held = table()
+def judge(sentence: str, taught: JudgeTable | None = None) -> Judgement:
+    """The same sentence is always judged the same, by the table that is shipped or by another."""
+    return _as_shipped(sentence) if taught is None else _judged(sentence, taught)
+
+
+@lru_cache(maxsize=64)
+def _as_shipped(sentence: str) -> Judgement:
+    # One sentence is asked about several times: whether it lasts, whether it turns something, and beside each note.
+    return _judged(sentence, table())
+
+
+def _judged(sentence: str, held: JudgeTable) -> Judgement:
     places = features(sentence)
     sums = held.weights[places].sum(axis=0, dtype="int32").tolist()
     size = math.sqrt(len(places))
-    kinds = probabilities([scale * one / size for scale, one in zip(held.scales, sums, strict=True)])
+    *logits, turn = (scale * one / size for scale, one in zip(held.scales, sums, strict=True))
+    kinds = probabilities(logits)
     best = max(range(1, len(KINDS)), key=kinds.__getitem__)
-    return Judgement(1.0 - kinds[0], KINDS[best], kinds[best])
+    rule = kinds[_RULE] / (kinds[_RULE] + kinds[0])
+    return Judgement(1.0 - kinds[0], KINDS[best], kinds[best], rule, turn)
 
 
 def known_share(sentence: str) -> float:
@@ -133,19 +150,19 @@ def table() -> JudgeTable:
 def packed(scales: Iterable[float], words: Iterable[int], weights: NDArray[np.int8]) -> bytes:
     """A table as a file."""
     known = sorted(set(words))
-    body = struct.pack(f"<{len(KINDS)}f", *scales) + struct.pack(f"<{len(known)}I", *known) + weights.tobytes()
-    return HEADER.pack(MAGIC, FORMAT, BITS, len(KINDS), len(known), hashlib.sha256(body).digest()) + body
+    body = struct.pack(f"<{COLUMNS}f", *scales) + struct.pack(f"<{len(known)}I", *known) + weights.tobytes()
+    return HEADER.pack(MAGIC, FORMAT, BITS, COLUMNS, len(known), hashlib.sha256(body).digest()) + body
 
 
 def unpacked(data: bytes) -> JudgeTable:
     """The table of a file."""
     import numpy as np  # loaded with the first sentence that is judged
 
-    magic, version, bits, kinds, count, digest = HEADER.unpack_from(data)
+    magic, version, bits, columns, count, digest = HEADER.unpack_from(data)
     body = memoryview(data)[HEADER.size :]
-    if (magic, version, bits, kinds) != (MAGIC, FORMAT, BITS, len(KINDS)) or hashlib.sha256(body).digest() != digest:
+    if (magic, version, bits, columns) != (MAGIC, FORMAT, BITS, COLUMNS) or hashlib.sha256(body).digest() != digest:
         raise Corrupt(f"{FILE} is damaged or of another version; install perdure again")
-    scales = struct.unpack_from(f"<{kinds}f", body)
-    words = struct.unpack_from(f"<{count}I", body, 4 * kinds)
-    weights = np.frombuffer(body, np.int8, offset=4 * (kinds + count)).reshape(1 << bits, kinds)
+    scales = struct.unpack_from(f"<{columns}f", body)
+    words = struct.unpack_from(f"<{count}I", body, 4 * columns)
+    weights = np.frombuffer(body, np.int8, offset=4 * (columns + count)).reshape(1 << bits, columns)
     return JudgeTable(scales, frozenset(words), weights)

@@ -15,13 +15,21 @@ from perdure.domain.text.patterns import pattern
 from perdure.engine.extraction.judge import JudgedKind, judge, known_share, words_of
 from perdure.engine.text.cues import either
 from perdure.engine.text.hygiene import refusal
-from perdure.engine.text.own_words import HOLE, states_nothing, takes_back
+from perdure.engine.text.own_words import HOLE, is_unsure, states_nothing, takes_back
 
 KEPT_MIN = ((13, 0.5), (9, 0.55), (7, 0.7), (0, 0.85))
 """The score from which a sentence of at least so many words is kept: the fewer there are, the less the judge has to go by.
 Chosen, like the next, by cross-validation over the writers who taught it."""
+KEPT_MIN_LOWER = ((9, 0.5), (7, 0.65), (0, 0.78))
+"""As `KEPT_MIN`, for a sentence without capitals: who types so says it in fewer words."""
+RULE_MIN = 0.3
+"""How likely it must be a rule rather than nothing. Rules are short and say little else: they are judged by this alone."""
+RULE_SURE = 0.6
+"""From here on a rule may have a condition, and may look like any other wish at the agent."""
 SURE_MIN = 0.7
 """How likely its kind must be to count: below, it is a memory of little importance, found by recall alone."""
+TURN_MIN = -3.0
+"""How much a sentence must sound like a change before what is known is looked through: nearly all that are one do."""
 KNOWN_MIN = 0.55
 """The share of its words that the judge must know."""
 WORDS_MIN = 3
@@ -40,6 +48,7 @@ _FACTS: Mapping[JudgedKind, tuple[FactType, int]] = {
 _OTHERS = pattern(lambda: rf"\W*(?:{either('somebody named before')})\b", re.IGNORECASE)
 """Alone, such a sentence does not tell whom it is about."""
 _NEVER = ("secret", "hidden", "hypothetical", "fiction", "instruction")
+_NO_RULE = ("secret", "hidden", "fiction")
 _CODE = pattern(
     r"https?://|www\.|[{}|\\^~]|\S=|=\S|;$|\w\(|\(\)|::|->|</|/>|\b[A-Za-z]{1,4}-?\d{3,}\b|[A-Za-z]\d{5,}|\b\w+_\w+|\b0x"
 )
@@ -70,10 +79,13 @@ def lasting_words(sentence: str) -> OwnWords | None:
     if not _is_plain(sentence) or takes_back(sentence) or _OTHERS.match(sentence):
         return None
     found = judge(sentence)
-    if found.score < _kept_from(len(sentence.split())) or known_share(sentence) < KNOWN_MIN:
+    is_rule = found.kind == "rule" and found.rule >= RULE_MIN and not is_unsure(sentence)
+    if not (is_rule or found.score >= _kept_from(sentence)) or known_share(sentence) < KNOWN_MIN:
         return None
     why = states_nothing(sentence)
-    if why in _NEVER or (why == "question" and found.kind not in ("rule", "todo")):
+    if why in (_NO_RULE if is_rule and found.rule >= RULE_SURE else _NEVER) or (
+        why == "question" and found.kind not in ("rule", "todo")
+    ):
         return None
     start, end = _without_fillers(sentence)
     if refusal(sentence[start:end]) is not None:
@@ -81,8 +93,19 @@ def lasting_words(sentence: str) -> OwnWords | None:
     return OwnWords(start, end, found.kind, found.certainty >= SURE_MIN)
 
 
-def _kept_from(words: int) -> float:
-    return next(score for size, score in KEPT_MIN if words >= size)
+def turning_words(sentence: str) -> OwnWords | None:
+    """The sentence without the fillers around it, if it may end or replace something known: worth a look at what is."""
+    if not _is_plain(sentence) or _OTHERS.match(sentence) or judge(sentence).turn < TURN_MIN:
+        return None
+    start, end = _without_fillers(sentence)
+    if states_nothing(sentence) is not None or takes_back(sentence) or refusal(sentence[start:end]) is not None:
+        return None
+    return OwnWords(start, end, "change", sure=False)
+
+
+def _kept_from(sentence: str) -> float:
+    words = len(sentence.split())
+    return next(score for size, score in (KEPT_MIN_LOWER if sentence.islower() else KEPT_MIN) if words >= size)
 
 
 def _is_plain(sentence: str) -> bool:

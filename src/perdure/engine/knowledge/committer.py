@@ -27,8 +27,10 @@ from perdure.domain.knowledge.memories import (
 )
 from perdure.domain.knowledge.proposals import Proposal
 from perdure.domain.text.patterns import pattern
+from perdure.engine.knowledge.changes import closed_by
 from perdure.engine.knowledge.outcomes import (
     ACCEPTED,
+    CHANGED,
     DECIDES,
     OVER,
     REFUSED_BEFORE,
@@ -39,7 +41,7 @@ from perdure.engine.knowledge.outcomes import (
     Outcome,
     ProposalOrigin,
 )
-from perdure.engine.knowledge.sameness import OPPOSITES, is_negative, same_value, says_the_same
+from perdure.engine.knowledge.sameness import OPPOSITES, confirmed, same_statement, same_value
 from perdure.engine.text.hygiene import flaw, refusal
 
 ATTRIBUTE = pattern(r"[a-z][a-z0-9_]{0,59}")
@@ -65,7 +67,9 @@ class Committer:
         held = self.origin
         self.origin = held if trust is None else replace(held, trust=trust)
         try:
-            outcome = self._decided(proposal)
+            ended = _ended_by(proposal, self.origin, self.known)
+            outcome = Outcome("known", proposal) if proposal.fleeting and ended is None else self._decided(proposal)
+            outcome = outcome if ended is None else self._turn(outcome, ended)
             self._settle(outcome)
         finally:
             self.origin = held
@@ -88,7 +92,7 @@ class Committer:
             return self._mention(proposal, new, wrong)
         line = self._line(new) if self.origin.is_single_valued(new.attribute) else [wrong]
         others = [one for one in (*self.known.statements(new.memory), *line) if one.is_live() and one.id != wrong.id]
-        same = next((one for one in others if _same(one, new, exactly=True)), None)
+        same = next((one for one in others if same_statement(one, new, exactly=True)), None)
         return self._correct(proposal, new, line) if same is None else self._give_way(proposal, new, wrong, same)
 
     def _give_way(self, proposal: Proposal, new: Statement, wrong: Statement, same: Statement) -> Outcome:
@@ -112,7 +116,7 @@ class Committer:
         others = (*self.known.statements(new.memory), *self._about(new))
         held_here = (*current, *(one for one in others if one.valid_to is None or one.valid_to > one.valid_from))
         exactly = proposal.corrects
-        same = next((held for held in held_here if _same(held, new, exactly=exactly, ended=proposal.ended)), None)
+        same = next((held for held in held_here if same_statement(held, new, exactly=exactly, ended=proposal.ended)), None)
         if proposal.ended:
             return self._end(proposal, new, same)
         if same is not None and (same.valid_from <= new.valid_from or same.is_ahead(now)):
@@ -134,6 +138,17 @@ class Committer:
         self._add(proposal, new)
         return Outcome("added", proposal, new, reason=unclear)
 
+    def _turn(self, outcome: Outcome, ended: Statement) -> Outcome:
+        """Close what the words of the outcome end or replace, unless that is done, or is not theirs to close."""
+        said = outcome.statement
+        if said is None or outcome.verdict in ("refused", "proposed", "known"):
+            return outcome
+        if ended.id in {said.id, *(one.id for one in outcome.closed)} or self._may_close(outcome.proposal, said, [ended]):
+            return outcome
+        over = self._closed(ended, max(said.valid_from, ended.valid_from), said.id, CHANGED)
+        self.known.put_statement(over)
+        return replace(outcome, verdict="superseded", closed=(*outcome.closed, over))
+
     def _meant(self, new: Statement) -> list[Statement]:
         """The current statements that words without an attribute may correct: of their memory, or else of their entity."""
         now = self.origin.now
@@ -148,7 +163,7 @@ class Committer:
         if new.trust == TRUSTS[-1]:
             return ()
         past = [one for one in self._history(new) if one.proposes is None and not one.is_live()]
-        same = [one for one in past if yields_to(new.trust, one.trust) and _same(one, new, exactly=False)]
+        same = [one for one in past if yields_to(new.trust, one.trust) and same_statement(one, new, exactly=False)]
         return [one for one in same if one.closed_by is None and one.reason == OVER]
 
     def _history(self, new: Statement) -> list[Statement]:
@@ -167,7 +182,7 @@ class Committer:
                 for one in cited
                 if one.proposes is None
                 and set(new.evidence) <= set(one.evidence)
-                and _same(one, new, exactly=True, ended=ended)
+                and same_statement(one, new, exactly=True, ended=ended)
             ),
             None,
         )
@@ -200,7 +215,7 @@ class Committer:
     def _mention(self, proposal: Proposal, new: Statement, held: Statement) -> Outcome:
         if new.evidence and set(new.evidence) <= set(held.evidence):
             return Outcome("known", proposal, held)  # the same words of the same message, seen once more
-        stronger = _confirmed(held.mentioned(new.evidence, new.last_mentioned), new)
+        stronger = confirmed(held.mentioned(new.evidence, new.last_mentioned), new)
         self.known.put_statement(stronger)
         self._touch(held.memory, stronger)
         return Outcome("mentioned", proposal, stronger)
@@ -301,7 +316,7 @@ class Committer:
         kind: Proposed = "end" if proposal.ended else "correction" if proposal.corrects else "value"
         against = tuple(one.id for one in held)
         alike = {one.id: one for name in against for one in self.known.against(name) if one.proposes == kind}
-        same = [one for one in alike.values() if _same(one, new, exactly=True, ended=proposal.ended)]
+        same = [one for one in alike.values() if same_statement(one, new, exactly=True, ended=proposal.ended)]
         if any(one.reason == REJECTED for one in same):
             return Outcome("refused", proposal, reason=REFUSED_BEFORE)
         if (waiting := next((one for one in same if one.is_pending), None)) is not None:
@@ -332,7 +347,7 @@ class Committer:
             for one in self.known.against(name):
                 # What was said before it was proposed says nothing about it.
                 if one != accepted and one.is_pending and when >= one.recorded_at:
-                    same = name in closed if one.proposes == "end" else _same(said, one, exactly=False)
+                    same = name in closed if one.proposes == "end" else same_statement(said, one, exactly=False)
                     why = SAID_SO if same else SAID_OTHERWISE
                     self.known.put_statement(one.decided(at=self.origin.now, by=said.id if same else None, reason=why))
 
@@ -430,22 +445,6 @@ class Committer:
         return held.is_kept or any(one.trust == TRUSTS[-1] for one in self.known.statements(held.record_key))
 
 
-def _confirmed(held: Statement, new: Statement) -> Statement:
-    """A statement that was said again.
-
-    Its trust is that of whoever's words it has. Said again by a source that is trusted more, it rises to that trust and takes
-    over its words: the user who says what a tool said before stands for it from then on, but only for what they said
-    themselves, not for the tool's wording. Said again by one that is trusted less, nothing of it changes but the mention.
-    """
-    rank, other = TRUSTS.index(new.trust), TRUSTS.index(held.trust)
-    if rank < other:
-        return held
-    said = replace(held, importance=max(held.importance, new.importance))
-    if rank > other:
-        return replace(said, content=new.content, value=new.value, trust=new.trust, confidence=new.confidence)
-    return replace(said, confidence=max(held.confidence, new.confidence))
-
-
 def objection(proposal: Proposal) -> str | None:
     """Why a proposal must not be taken over, whatever is known; None if nothing speaks against it."""
     if (reason := refusal(proposal.content)) is not None:
@@ -475,11 +474,18 @@ def closings_max(current: int) -> int:
     return max(CLOSE_MIN, int(current * CLOSE_SHARE))
 
 
-def _same(held: Statement, new: Statement, *, exactly: bool, ended: bool = False) -> bool:
-    if held.attribute is not None and held.attribute == new.attribute and held.subject == new.subject:
-        # In words that say something is over, the denial is the end, not another statement.
-        if not ended and is_negative(held.content) != is_negative(new.content):
-            return False
-        if held.value is not None and new.value is not None:
-            return same_value(held.attribute, held.value, new.value, exactly=exactly)
-    return says_the_same(held.content, new.content)
+def _ended_by(proposal: Proposal, origin: ProposalOrigin, known: KnowledgeLedger) -> Statement | None:
+    """What the user's words end or replace, as the judge of change has it; nothing that was said since then."""
+    if proposal.turn is None or origin.trust != TRUSTS[-1]:
+        return None
+    messages = {one.message for one in proposal.evidence}
+    when = max((one.at for one in proposal.evidence), default=origin.now)
+    held = [
+        one
+        for one in known.current()
+        if one.visible_to == origin.visible_to
+        and one.last_mentioned <= when
+        and messages.isdisjoint(cited.message for cited in one.evidence)
+    ]
+    place = closed_by(proposal.turn, [one.content for one in held])
+    return None if place is None else held[place]

@@ -13,6 +13,7 @@ from perdure.domain.knowledge.proposals import EntityName, Proposal
 Verdict = Literal["added", "mentioned", "known", "superseded", "ended", "past", "proposed", "refused"]
 ACCEPTED, REJECTED, OVER = "accepted", "rejected", "said to be over"
 """Why a proposal, or a statement, stands no longer."""
+CHANGED = "what was said since ends or replaces it"
 SAID_SO = "the user said so"
 SAID_OTHERWISE = "the user said otherwise"
 REFUSED_BEFORE = "a person rejected this before; only a person brings it back"
@@ -38,6 +39,9 @@ class Outcome:
 
 class KnowledgeLedger(Protocol):
     """What is known so far, the changes of this run included."""
+
+    def current(self) -> Sequence[Statement]:
+        """Statements that are so now, newest first, up to a bound."""
 
     def memory(self, key: str) -> MemoryRecord | None:
         """The memory under a record key."""

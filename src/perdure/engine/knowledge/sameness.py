@@ -14,6 +14,7 @@ from functools import cache, lru_cache
 
 from perdure.domain.knowledge.entities import Todo
 from perdure.domain.knowledge.keys import slug
+from perdure.domain.knowledge.memories import TRUSTS, Statement
 from perdure.domain.knowledge.proposals import EntityName, EntityType, TodoProposal
 from perdure.domain.text.patterns import pattern
 from perdure.engine.conversation.jobs import next_slot
@@ -251,3 +252,30 @@ def corrected_value(content: str, value: str, corrected: str) -> str | None:
     inner = words[len(left) : len(words) - len(right)].strip()
     same = words[: len(left)].lower() == left.lower() and words[len(words) - len(right) :].lower() == right.lower()
     return inner if same and inner and len(words) > len(left) + len(right) else None
+
+
+def same_statement(held: Statement, new: Statement, *, exactly: bool, ended: bool = False) -> bool:
+    """Whether a new statement says what a held one does."""
+    if held.attribute is not None and held.attribute == new.attribute and held.subject == new.subject:
+        # In words that say something is over, the denial is the end, not another statement.
+        if not ended and is_negative(held.content) != is_negative(new.content):
+            return False
+        if held.value is not None and new.value is not None:
+            return same_value(held.attribute, held.value, new.value, exactly=exactly)
+    return says_the_same(held.content, new.content)
+
+
+def confirmed(held: Statement, new: Statement) -> Statement:
+    """A statement that was said again.
+
+    Its trust is that of whoever's words it has. Said again by a source that is trusted more, it rises to that trust and takes
+    over its words: the user who says what a tool said before stands for it from then on, but only for what they said
+    themselves, not for the tool's wording. Said again by one that is trusted less, nothing of it changes but the mention.
+    """
+    rank, other = TRUSTS.index(new.trust), TRUSTS.index(held.trust)
+    if rank < other:
+        return held
+    said = replace(held, importance=max(held.importance, new.importance))
+    if rank > other:
+        return replace(said, content=new.content, value=new.value, trust=new.trust, confidence=new.confidence)
+    return replace(said, confidence=max(held.confidence, new.confidence))

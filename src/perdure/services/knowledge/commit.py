@@ -151,7 +151,7 @@ def check_proposal(proposal: Proposal) -> Proposal:
 
 
 def _check_words(proposal: Proposal) -> None:
-    for name in ("content", "attribute", "value", "time_words"):
+    for name in ("content", "attribute", "value", "time_words", "turn"):
         text = getattr(proposal, name)
         if (text is not None or name == "content") and "\0" in check_text(text, name):
             raise InvalidInput(f"`{name}` contains NUL, which no store keeps; remove it")
@@ -170,6 +170,6 @@ def _check_numbers(proposal: Proposal) -> None:
         raise InvalidInput(f"`confidence` = {brief(confidence)} must be a number from 0 to 1")
     if proposal.valid_from is not None:
         check_instant(proposal.valid_from, "valid_from")
-    for name in ("ended", "corrects"):
+    for name in ("ended", "corrects", "fleeting"):
         if not isinstance(getattr(proposal, name), bool):
             raise InvalidInput(f"`{name}` = {brief(getattr(proposal, name))} must be True or False")

@@ -281,7 +281,7 @@ class ExtractionService:
             take_order(tx, ledger, next(one for one in reading.messages if one.id == order.message), order)
         tx.put_sessions([replace(session, learned_seq=reading.messages[-1].seq)])
         return ExtractionReport(
-            outcomes=tuple(outcomes),
+            outcomes=tuple(one for one in outcomes if one.statement is not None or not one.proposal.fleeting),
             todos=len(found.todos),
             echoes=found.echoes,
             refused=len(found.refused),

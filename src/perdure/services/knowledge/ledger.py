@@ -24,6 +24,8 @@ from perdure.services.index.writes import enter_record
 
 STATEMENTS_MAX = 1_000
 """Statements of one memory or one slot that are looked at."""
+CURRENT_MAX = 300
+"""Current statements, the newest, that a sentence which sounds like a change is held against."""
 SHARING_MAX = 20
 """Known names that are looked at of those which share one key with a new name."""
 CANDIDATES_MAX = 60
@@ -120,6 +122,10 @@ class Ledger:
     def memory(self, key: str) -> MemoryRecord | None:
         held = self._records.find("memory", key)
         return None if held is None else to_memory(held.body)
+
+    def current(self) -> Sequence[Statement]:
+        query = RecordQuery("statement", CURRENT_MAX, ("state", "current"))
+        return [to_statement(record.body) for record in self._records.list_(query)]
 
     def statements(self, memory: str) -> Sequence[Statement]:
         return self._statements(("current", memory))
