@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 
     from perdure.documents.document import ContextStore
     from perdure.handles.chat import Chat
+    from perdure.ports.models import Summariser
     from perdure.services.store.doctor import Doctor
 
 BACKGROUND_REST = 1.0
@@ -416,6 +417,11 @@ def model_reports(engine: Engine, *, ask: bool) -> tuple[PartReport, ...]:
     recall = engine._services.recall
     checks = ModelChecks(engine._composed.consultant, recall.embedders, engine._settings.embedder, recall.reranker)
     return checks.reports(ask=ask)
+
+
+def summariser_of(engine: Engine) -> Summariser:
+    """What writes the summaries of an engine: the one that was set, that of its model, or the one that needs none."""
+    return engine._services.conversation.folds.writer.chosen
 
 
 def context_store(engine: Engine, *, user: str | None = None, space: str | None = None) -> ContextStore:

@@ -10,13 +10,17 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TypedDict
+from dataclasses import dataclass, replace
+from typing import TypedDict, get_args
 
 from perdure.documents.document import Archived, CompactionReport, ContextData, HistoryEntry, Task
 from perdure.documents.json_form import entry_json, entry_of, task_json
+from perdure.domain.conversation.digests import SummaryRequest
+from perdure.domain.conversation.messages import Message, Role
 from perdure.domain.errors import InvalidInput
+from perdure.domain.scope import MessageId, SessionId
 from perdure.domain.text.rules import brief, compact_json, utf8_size
+from perdure.domain.times.instants import from_us
 from perdure.engine.text.tokens import estimate_tokens
 
 SUMMARY_HEADING = "Previous conversation summary:"
@@ -156,6 +160,34 @@ def planned(context: ContextData, rules: CompactionRules, *, now_s: int, force: 
         report=report,
         now_s=now_s,
     )
+
+
+def summary_request(context: ContextData, count: int, rules: CompactionRules) -> SummaryRequest:
+    """What a summariser is asked: carry the summary on over the oldest entries, which leave the document."""
+    said = tuple(_as_message(entry, place, rules) for place, entry in enumerate(context.recent_history[:count], 1))
+    asked = next((one.content for one in reversed(said) if one.role == "user"), "")
+    return SummaryRequest("fold", context.long_term_summary, said, rules.summary_chars_max, question=asked)
+
+
+def _as_message(entry: HistoryEntry, place: int, rules: CompactionRules) -> Message:
+    return Message(
+        id=MessageId(f"entry-{place}"),
+        session=SessionId("document"),
+        session_number=1,
+        seq=place,
+        role=entry.role if entry.role in get_args(Role) else "user",  # type: ignore[arg-type]
+        content=_redacted(entry, rules),
+        at=from_us(entry.timestamp * 1_000_000),
+        tokens=entry.token_count or 0,
+        metadata={},
+    )
+
+
+def with_summary(plan: CompactionPlan, text: str, before: str) -> CompactionPlan:
+    """The plan with a summary that somebody wrote; the one before it is archived, since it may say more."""
+    dropped = [one for one in plan.archived if one.kind != "summary"]
+    kept = [Archived("summary", before)] if before.strip() and before != text else []
+    return replace(plan, long_term_summary=text, archived=(*dropped, *kept), report=replace(plan.report, condensed=0))
 
 
 def apply(context: ContextData, plan: CompactionPlan) -> None:
@@ -322,11 +354,15 @@ def _results_of_calls(entries: Sequence[HistoryEntry]) -> list[bool]:
     return follows
 
 
-def _line(entry: HistoryEntry, rules: CompactionRules) -> str:
+def _redacted(entry: HistoryEntry, rules: CompactionRules) -> str:
     content = entry.content if rules.redact is None else rules.redact(entry.content)
     if not isinstance(content, str):
         raise InvalidInput(f"`redact` gave a `{type(content).__name__}`, not text; return the text with secrets replaced")
-    line = f"- {entry.role}: {' '.join(content.split())}".rstrip()
+    return content
+
+
+def _line(entry: HistoryEntry, rules: CompactionRules) -> str:
+    line = f"- {entry.role}: {' '.join(_redacted(entry, rules).split())}".rstrip()
     return line if len(line) <= rules.line_chars else line[: rules.line_chars - 1].rstrip() + "…"
 
 

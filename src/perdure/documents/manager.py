@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING, ClassVar, Concatenate, Generic, Literal, Param
 
 from perdure.adapters.clock import SystemClock
 from perdure.adapters.files.atomic import reading
-from perdure.documents.compaction import CompactionPlan, CompactionRules, RuleFields, added, apply, full_history, planned
+from perdure.documents.compaction import (
+    CompactionPlan,
+    CompactionRules,
+    RuleFields,
+    added,
+    apply,
+    full_history,
+    planned,
+    summary_request,
+    with_summary,
+)
 from perdure.documents.document import (
     Archived,
     CompactionReport,
@@ -37,6 +47,8 @@ from perdure.domain.text.secrets import without_secrets_in
 from perdure.domain.times.instants import to_us
 from perdure.ports.clock import Clock
 from perdure.ports.files import check_path
+from perdure.ports.models import Summariser
+from perdure.services.models.writer import SummaryFailed, summary_by
 
 if TYPE_CHECKING:
     from typing import Self, Unpack
@@ -306,19 +318,23 @@ class _OnClassToo(Generic[S, P, T]):
 class ContextCompactor:
     """Keeps a document small: `ContextCompactor.compact(context)`, or `ContextCompactor(max_history=100).compact(context)`.
 
-    The rules and their defaults are those of `CompactionRules`.
+    The rules and their defaults are those of `CompactionRules`. `summariser` writes the summary in place of a line for each
+    entry: one of yours, or an engine, whose own it takes.
     """
 
     compactions: ClassVar[int] = 0
     """How many compactions there were in this process: for the host's metrics."""
     _counting: ClassVar[threading.Lock] = threading.Lock()
 
-    def __init__(self, *, clock: Clock | None = None, **rules: Unpack[RuleFields]) -> None:
+    def __init__(
+        self, *, clock: Clock | None = None, summariser: Summariser | Engine | None = None, **rules: Unpack[RuleFields]
+    ) -> None:
         if unknown := rules.keys() - RuleFields.__annotations__.keys():
             known = ", ".join(sorted(RuleFields.__annotations__))
             raise InvalidInput(f"`{min(unknown)}` is no rule of a compaction; use one of {known}")
         self.rules = CompactionRules(**rules)
         self._clock = clock or _system_clock()
+        self._summariser = None if summariser is None else _summariser(summariser)
 
     @_OnClassToo
     def compact(self, context: ContextData, *, force: bool = False) -> bool:
@@ -330,9 +346,12 @@ class ContextCompactor:
         it has no more than that.
 
         What leaves the document is kept in `context.archived` until `save` stores it; `last_compaction` tells what was
-        done. No cut falls between an assistant entry and the `tool` entries after it.
+        done. No cut falls between an assistant entry and the `tool` entries after it. A summariser that fails changes nothing
+        of this: then the summary has its lines, and the log says why.
         """
         plan = self._planned(context, force=force)
+        if self._summariser is not None and plan.report.summarised:
+            plan = self._summarised(context, plan, self._summariser)
         apply(context, plan)
         if not plan.report.compacted:
             return False
@@ -348,6 +367,23 @@ class ContextCompactor:
 
     def _planned(self, context: ContextData, *, force: bool) -> CompactionPlan:
         return planned(check_context(context), self.rules, now_s=to_us(self._clock.now()) // 1_000_000, force=force)
+
+    def _summarised(self, context: ContextData, plan: CompactionPlan, summariser: Summariser) -> CompactionPlan:
+        try:
+            written = summary_by(summariser, summary_request(context, plan.report.summarised, self.rules))
+        except SummaryFailed as error:
+            _log.warning("%s; the summary of the document is made by rules", error)
+            return plan
+        return with_summary(plan, written.text, context.long_term_summary) if written.text.strip() else plan
+
+
+def _summariser(given: Summariser | Engine) -> Summariser:
+    from perdure import app  # not for those who bring one of their own
+
+    found = app.summariser_of(given) if isinstance(given, app.Engine) else given
+    if not callable(getattr(found, "summarise", None)):
+        raise InvalidInput(f"`summariser` is a `{type(given).__name__}`; pass something with `summarise`, or an engine")
+    return found
 
 
 def _saved(context: ContextData, draft: ContextDraft, saved: SavedContext) -> int:

@@ -17,7 +17,7 @@ from perdure.domain.text.rules import brief
 from perdure.engine.oversight.tool_windows import check_rule
 from perdure.handles.registry.toolset import HostTool
 from perdure.services.oversight.after import AfterRequest, ResultKeeper, check_tool
-from perdure.services.oversight.before import BeforeRequest, Overseer
+from perdure.services.oversight.before import Overseer
 
 _log = logging.getLogger("perdure.oversight")
 
@@ -32,15 +32,6 @@ class OversightServices:
 
     overseer: Overseer
     keeper: ResultKeeper
-
-    def before(self, scope: Scope, asked: BeforeRequest) -> Injection:
-        """What a goal is given; the log is told how far each series covers the time that the goal names."""
-        given = self.overseer.before(scope, asked)
-        for name, about in given.values.items():
-            if isinstance(about, dict) and "coverage" in about:
-                needs = ", needs API for gaps" if about.get("gaps") else ""
-                _log.info("Coverage of %s: %s, %s entries%s", name, about["coverage"], about["count"], needs)
-        return given
 
     def after(self, scope: Scope, result: AfterRequest) -> KeptResult:
         """What becomes of a tool's result; what is saved is told to the log, in the seed's words."""

@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import perdure
+from perdure import Summary
 from perdure.documents import (
     CompactionRules,
     ContextCompactor,
@@ -25,6 +27,7 @@ from perdure.documents import (
 )
 from perdure.documents.compaction import SUMMARY_HEADING, full_history, normalised_fact
 from perdure.documents.json_form import DOCUMENT_FIELDS, entry_json
+from perdure.domain.conversation.digests import SummaryRequest
 from perdure.domain.errors import InvalidInput, LimitExceeded
 from perdure.engine.text.tokens import estimate_tokens
 from perdure.testing import StoppedClock
@@ -676,3 +679,64 @@ def test_the_defaults_are_the_seeds() -> None:
     rules = CompactionRules()
     assert (rules.max_history, rules.kept, rules.max_tokens, rules.task_keep_s) == (50, 30, 100_000, 86_400)
     assert entry_json(HistoryEntry(1, "user", "x"))["token_count"] is None
+
+
+# -- a summariser of the host
+
+
+class Scripted:
+    """Says what it is told to, and notes what it was asked."""
+
+    name = "scripted-1"
+
+    def __init__(self, answer: object) -> None:
+        self.answer = answer
+        self.asked: list[SummaryRequest] = []
+
+    def summarise(self, request: SummaryRequest) -> Summary:
+        self.asked.append(request)
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer  # type: ignore[return-value]
+
+
+def fifty_one() -> ContextData:
+    said = [HistoryEntry(1_708_654_321 + n, "user" if n % 2 else "assistant", f"Message {n}") for n in range(1, 52)]
+    return ContextData("user1:agent1:123", recent_history=said, long_term_summary="They met in May.")
+
+
+def test_the_summariser_that_is_set_writes_the_summary() -> None:
+    """S2-44, X-15: it carries the summary on over what leaves; what it replaces is archived, and its length is bounded."""
+    wordy = Scripted(Summary("They talk about messages. " * 1_000))
+    context = fifty_one()
+    assert ContextCompactor(summariser=wordy, summary_chars_max=400).compact(context)
+    [asked] = wordy.asked
+    assert (asked.previous, len(asked.messages), asked.messages[0].content) == ("They met in May.", 21, "Message 1")
+    assert context.long_term_summary.startswith("They talk about messages.")
+    assert len(context.long_term_summary) <= 400
+    assert [one.body for one in context.archived if one.kind == "summary"] == ["They met in May."]
+    assert len([one for one in context.archived if one.kind == "entry"]) == 21
+
+
+@pytest.mark.parametrize("answer", [RuntimeError("down"), "no summary", Summary("  ")], ids=["raises", "no summary", "empty"])
+def test_a_summariser_that_fails_leaves_the_lines_of_the_rules(answer: object) -> None:
+    """S2-22, X-27: nothing is lost, and nothing is raised."""
+    by_rules, context = fifty_one(), fifty_one()
+    ContextCompactor().compact(by_rules)
+    assert ContextCompactor(summariser=Scripted(answer)).compact(context)
+    assert context.long_term_summary == by_rules.long_term_summary
+    assert context.recent_history == by_rules.recent_history
+
+
+def test_an_engine_lends_its_summariser_and_nothing_else_passes_for_one() -> None:
+    set_there = Scripted(Summary("By the one that is set."))
+    with perdure.open("memory:", summariser=set_there) as engine:
+        context = fifty_one()
+        assert ContextCompactor(summariser=engine).compact(context)
+        assert context.long_term_summary == "By the one that is set."
+    with pytest.raises(InvalidInput, match="`summariser` is a `str`"):
+        ContextCompactor(summariser="gpt")  # type: ignore[arg-type]
+    quiet = Scripted(Summary("never"))
+    short = ContextData("user1:agent1:123", recent_history=[HistoryEntry(1, "user", "Hi")])
+    assert not ContextCompactor(summariser=quiet).compact(short)
+    assert quiet.asked == []

@@ -131,8 +131,7 @@ class Folds:
                 return len(reading.working)
             return whole_turns(reading.working)
 
-        style = _FoldStyle(casual or small, self.layers.fold_words_max, shortens=not inactive)
-        return self._repeat(where, "periodic_flush", decide, style)
+        return self._repeat(where, "periodic_flush", decide, _FoldStyle(casual or small, self.layers.fold_words_max))
 
     def clear(self, where: SessionKey, *, text: str | None = None) -> Digest | None:
         """Empty the working set at once; `text` (given by the caller) is what the agent sees in its place."""

@@ -104,7 +104,7 @@ class DigestWriter:
                 owner=owner,
                 deadline_s=left_s,
             )
-            summary = _summarise(summariser, request)
+            summary = summary_by(summariser, request)
             trust = least((trust, *(trust_of_message(message.role, message.metadata) for message in piece)), trust)
             text = self._within(summary.text, wanted.tokens_max)
             lessons |= dict.fromkeys(summary.lessons)
@@ -158,7 +158,8 @@ def read_source(store: Store, owner: Owner, source: DigestSource) -> Iterator[Me
         seq = page[-1].seq
 
 
-def _summarise(summariser: Summariser, request: SummaryRequest) -> Summary:
+def summary_by(summariser: Summariser, request: SummaryRequest) -> Summary:
+    """What it answers, held to the length; `SummaryFailed` whatever it raises."""
     try:
         summary = checked_summary(summariser.summarise(request))
     except Exception as error:  # the plugin edge: a summariser may be anybody's code
