@@ -177,7 +177,7 @@ class Conversation(Handle, namespace="conversation"):
         """Take back the last exchange of an open session.
 
         Its messages leave the log, and what was learned from them alone is unlearned; what that had replaced holds again. It is
-        one action of the journal: undoing that brings all of it back, until the talk goes on. The messages that went, oldest
+        one action of the journal: undoing that brings all of it back, until the talk continues. The messages that went, oldest
         first; none if nothing was said.
         """
         return self._do.withdrawals.pop(self.scope, session, messages)

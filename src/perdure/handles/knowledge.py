@@ -166,8 +166,7 @@ class Memories(Handle, namespace="memories"):
             limit=limit,
             behind=behind,
         )
-        found = self._do.knowledge.list_(self.scope, asked)
-        return [in_form(one, form) for one in found]
+        return [in_form(one, form) for one in self._do.knowledge.list_(self.scope, asked)]
 
     @operation("read")
     @fresh()
