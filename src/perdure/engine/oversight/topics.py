@@ -27,8 +27,14 @@ def topics_of(texts: Sequence[Sequence[str]], vectors: Vectors | None) -> Floats
     rows = np.zeros((len(texts), len(_lexicon().names)), np.float32)
     for row, words in enumerate(texts):
         if words:
-            rows[row] = np.max([_topics_of_word(word, vectors) for word in words], axis=0)
+            rows[row] = _topics_of_text(tuple(words), vectors)
     return rows
+
+
+@lru_cache(maxsize=20_000)
+def _topics_of_text(words: tuple[str, ...], vectors: Vectors | None) -> Floats:
+    found: Floats = np.max([_topics_of_word(word, vectors) for word in words], axis=0)
+    return found
 
 
 def topic_places(names: Sequence[str]) -> list[int]:
