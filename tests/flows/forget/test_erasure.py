@@ -179,6 +179,7 @@ def test_an_encrypted_store_is_written_anew_by_the_job(tmp_path: Path, monkeypat
     chosen = perdure.Settings(url=f"sqlite:///{tmp_path / 'secret.db'}", encryption_key="correct horse")
     with perdure.open(settings=chosen) as engine:
         names = crowd(engine, 10)
+        engine.process(60)
         pages = engine.files()[0].bytes
         answers = [engine.memory(user).forget(user=True).bytes_remain for user in names]
         assert "encrypted" in answers[0]
