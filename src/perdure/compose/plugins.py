@@ -82,7 +82,7 @@ class InstalledImporters:
 
     def check(self, name: str) -> None:
         if name not in plugin_names("importers"):
-            raise unknown("`format`", name, "importers", IMPORT_FORMATS)
+            raise unknown("`format` (`--format`)", name, "importers", IMPORT_FORMATS)
 
     def entries(self, name: str, text: str) -> Sequence[Mapping[str, object]]:
         found = plugin("importers", name, text)
