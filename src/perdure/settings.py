@@ -206,7 +206,7 @@ GROUPS = {"layers": Layers, "limits": Limits}
 PYTHON_ONLY = frozenset(
     {"metadata_bytes_max", "batch_messages_max", "entry_bytes_max", "batch_entries_max", "import_bytes_max"}
     | {"window_messages", "rolling_turns", "spine_turns", "rolling_chars_max", "flush_messages_min", "accesses_kept"}
-    | {"history_messages_keep"}
+    | {"history_messages_keep", "fold_words_max", "spine_chars_max", "summary_tokens_max"}
 )
 """Fields of the groups that hosts set in Python if ever: whoever needs another value has code of their own anyway."""
 
