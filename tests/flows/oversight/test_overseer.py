@@ -267,16 +267,56 @@ def test_of_two_open_sessions_the_one_that_goes_on_is_at_hand(ana: perdure.Memor
     clock.move(minutes=1)
     second = ana.append("user", "The dinner with John needs a cake", session="second")
     goal = "What should I cook for the dinner with John?"
+    ana.append("user", goal, session="second")
     assert included(ana.before(goal), "message") == [first.id]
     clock.move(minutes=1)
-    ana.append("user", "Where were we?", session="first")
-    assert included(ana.before(goal), "message") == [second.id]
+    ana.append("user", goal, session="first")
+    assert second.id in included(ana.before(goal), "message")
+    assert first.id not in included(ana.before(goal), "message")
+
+
+def test_an_agent_that_does_not_log_its_goal_is_told_what_was_said_a_moment_ago(ana: perdure.Memory) -> None:
+    """It may be another conversation: that the talk goes on is known only if the goal itself was said in it."""
+    ana.append("user", "I live in Lisbon.", session="first")
+    assert "Lisbon" in ana.before("Where do I live?").text
+
+
+@pytest.mark.parametrize(
+    ("said", "goal", "word"),
+    [
+        ("My dog is called Biscuit.", "What is my dog called?", "Biscuit"),
+        ("My wife is called Eva.", "What is my wife's name?", "Eva"),
+        ("My favourite colour is green.", "What is my favourite colour?", "green"),
+        ("My dentist is Dr. Silva.", "What is my dentist called?", "Silva"),
+        ("Ich wohne in Hamburg.", "Wo wohne ich?", "Hamburg"),
+        ("Vivo en Sevilla.", "¿Dónde vivo?", "Sevilla"),
+        ("J'habite à Lyon.", "Où est-ce que j'habite ?", "Lyon"),
+        ("I am allergic to peanuts.", "Suggest a snack", "peanuts"),
+        ("I am allergic to peanuts.", "Bake a cake", "peanuts"),
+    ],
+)
+def test_a_plain_question_about_oneself_is_answered_and_a_danger_is_named(
+    ana: perdure.Memory, clock: StoppedClock, said: str, goal: str, word: str
+) -> None:
+    ana.append("user", said)
+    clock.move(hours=2)
+    assert word in ana.before(goal).text
+
+
+@pytest.mark.parametrize(
+    "goal", ["How long do dogs live?", "What is the capital of Portugal?", "Write tests for utils.py", "Thanks!"]
+)
+def test_what_everybody_could_ask_gets_nothing_of_it(ana: perdure.Memory, clock: StoppedClock, goal: str) -> None:
+    ana.append("user", "My dog is called Biscuit. I live in Lisbon, Portugal.")
+    clock.move(hours=2)
+    assert ana.before(goal).nothing
 
 
 def test_memories_cards_and_what_was_said_come_with_their_sources(ana: perdure.Memory, clock: StoppedClock) -> None:
     """X-34: labelled, fenced blocks; the card stands in the stable part."""
     ana.remember("John is allergic to peanuts", "PEOPLE", entities=["person:John"], importance=3)
     message = ana.append("user", "The dinner with John is at seven at the harbour")
+    ana.append("user", "What should I cook for the dinner with John?")
     assert message.id not in included(ana.before("What should I cook for the dinner with John?")), "it was said just now"
     clock.move(hours=2)
     given = ana.before("What should I cook for the dinner with John?")

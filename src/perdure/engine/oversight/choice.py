@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from perdure.domain.context.recall import Hit
+from perdure.domain.conversation.messages import Message, Session
 from perdure.domain.knowledge.memories import UNTRUSTED, Statement
 from perdure.domain.models import ChatMessage
 from perdure.domain.oversight import Choice
@@ -23,7 +24,7 @@ from perdure.domain.text.rules import Json
 from perdure.engine.models.prompts import as_data
 from perdure.engine.oversight.relevance import GOAL_CHARS_MAX, SavedItem, find_any, goal_words, names_in, needs_min
 from perdure.engine.oversight.statements import ABOUT, Told, asks_about_the_user, told_scores
-from perdure.engine.search.lexicon import folded, lexemes
+from perdure.engine.search.lexicon import folded, lexemes, words_with_terms
 
 if TYPE_CHECKING:
     from perdure.engine.oversight.relevance import Floats
@@ -48,9 +49,17 @@ PROFILE_MAX, PROFILE_MIN = 16, 0.02
 """A profile is short, and has what may well belong into it."""
 LIMITED_MIN, LIMIT_SURE_MIN = 0.2, 0.2
 """A goal that seems this likely to need something is held against what limits it, if that is so sure to."""
+SAFETY = ("food", "body")
+"""What limits goals of these kinds is looked up in any case: a diet, an allergy, an injury."""
+OWN_COVER_MIN = 0.5
+"""A goal in which the user speaks of themselves opens if what they told has so many of its words; others, if it has all."""
 PROFILE_KEY_MIN = 0.5
 """A goal that asks about the user is answered by what was told; a saved thing must be this sure to be what it asks for."""
-_OWN = pattern(r"\b(?:i|i['’]\w+|me|my|we|us|our)\b", re.IGNORECASE)
+_OWN = pattern(
+    r"\b(?:i|i['’]\w+|me|my|we|us|our|ich|mir|mich|mein\w{0,2}|wir|uns|unser\w{0,2}"
+    r"|je|j['’]\w+|moi|mon|ma|mes|nous|notre|nos|yo|m[ií]|mis|conmigo|nuestr[oa]s?)\b",
+    re.IGNORECASE,
+)
 _OWNED = pattern(r"\b(?:my|our)\b", re.IGNORECASE)
 _IDENTIFIER = pattern(r"\b[a-z0-9]+(?:[-_./][a-z0-9]+)+\b", re.IGNORECASE)
 
@@ -125,7 +134,28 @@ def is_open(goal: str, hits: Sequence[Hit], *, needs: float, named: Collection[s
     if needs >= needs_min() or named or asks_about_the_user(goal):
         return True
     names, things = set(names_in(goal)), identifiers_in(goal)
-    return any(names & _words_of(hit) or any(one in hit.text.lower() for one in things) for hit in hits)
+    if any(names & _words_of(hit) or any(one in hit.text.lower() for one in things) for hit in hits):
+        return True
+    least = OWN_COVER_MIN if speaks_of_oneself(goal) else 1.0
+    asked = [{word, *terms} for word, terms in words_with_terms(goal[:GOAL_CHARS_MAX])]
+    return bool(asked) and any(_is_own(hit) and _covered(asked, hit.text) >= least for hit in hits)
+
+
+def was_said_last(goal: str, session: Session, latest: Sequence[Message]) -> bool:
+    """Whether the user said the goal last in this session. Else the agent may know nothing of what was said there."""
+    said = [message.content for message in latest if message.role == "user" and message.session_number == session.number]
+    return bool(said) and said[-1].strip() == goal.strip()
+
+
+def _covered(asked: Sequence[set[str]], text: str) -> float:
+    """How many of the words, each given with its stems, a text has."""
+    held = {one for word, terms in words_with_terms(text) for one in (word, *terms)}
+    return sum(not held.isdisjoint(one) for one in asked) / len(asked)
+
+
+def _is_own(hit: Hit) -> bool:
+    """Whether it is a memory, or what the user said."""
+    return hit.kind == "memory" or (hit.kind == "message" and hit.trust == "user")
 
 
 class ToldChooser:
@@ -276,7 +306,9 @@ def is_whole(goal: str) -> bool:
 
 def may_be_limited(goal: str, needs: float) -> bool:
     """Whether what limits it is looked up, though it seems to need nothing."""
-    return not is_whole(goal) and (needs >= LIMITED_MIN or speaks_of_oneself(goal))
+    return not is_whole(goal) and (
+        needs >= LIMITED_MIN or speaks_of_oneself(goal) or any(find_any(ABOUT, f"goal {area}", goal) for area in SAFETY)
+    )
 
 
 def speaks_of_oneself(goal: str) -> bool:

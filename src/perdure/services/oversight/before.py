@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 from perdure.domain.context.context import Block
 from perdure.domain.context.recall import Hit, Recall, RecallQuery
-from perdure.domain.conversation.messages import Session
+from perdure.domain.conversation.messages import MessageQuery, Session
 from perdure.domain.errors import InvalidInput, LimitExceeded, Unavailable
 from perdure.domain.knowledge.memories import Statement
 from perdure.domain.limits import NUMBER_MAX
@@ -67,7 +67,7 @@ LOADED_BYTES_MAX = 16_777_216
 FRESH_S = 3_600.0
 """How old the newest end of a series may be for a goal (X-3): an agent that asks about today need not fetch every second."""
 RECENT_DECISIONS = 20
-OPEN_SESSIONS_MAX = 100
+OPEN_SESSIONS_MAX, TURN_MESSAGES = 100, 8
 """A host may hold several conversations with a user at once; the goal is of the one in which something was said last."""
 CARDS_MAX = 8
 CHOICES_KEPT_MAX = 40
@@ -117,7 +117,7 @@ class _SavedThings:
     earlier_cards: tuple[str, ...]
     left_out: bool
     session: Session | None
-    """The one that goes on: the agent has its working set before it already."""
+    """The one that the goal was said in: the agent has its working set before it already."""
 
     def is_at_hand(self, hit: Hit) -> bool:
         """Whether it was said just now, so that it need not be told again."""
@@ -167,28 +167,28 @@ class Overseer:
     # -- what there is
 
     def _saved_things(self, view: View, work: _Work) -> _SavedThings:
-        from perdure.engine.oversight.choice import uses_of
+        from perdure.engine.oversight.choice import uses_of, was_said_last
 
         address = work.scope.address
-        recent, keys, series, open_ones = view.together(
+        recent, keys, series, open_ones, latest = view.together(
             lambda: view.oversight.list_decisions(limit=RECENT_DECISIONS, kind="before", address=address),
             lambda: self.state.keys_in(view, work.now, limit=KEYS_MAX + 1),
             lambda: view.series.list_series(after=None, limit=KEYS_MAX),
             lambda: view.conversation.open_sessions(address, limit=OPEN_SESSIONS_MAX),
+            lambda: view.list_messages(MessageQuery(address, TURN_MESSAGES)),
         )
-        cards = recent[0].body.get("cards") if recent else None
-        earlier = tuple(str(card) for card in cards) if isinstance(cards, list) else ()
+        live = [one for one in open_ones if work.now - one.last_at <= self.idle]
+        session = max(live, key=lambda one: (one.last_at, one.number), default=None)
+        if session is not None and all(message.session_number != session.number for message in latest):
+            latest = view.list_messages(MessageQuery(address, TURN_MESSAGES, session.number))
+        cards = recent[0].body.get("cards") if recent else ()
         return _SavedThings(
             keys=keys[:KEYS_MAX],
             series=series,
             uses=uses_of(decision.body for decision in recent),
-            earlier_cards=earlier,
+            earlier_cards=tuple(str(card) for card in cards) if isinstance(cards, list) else (),
             left_out=len(keys) > KEYS_MAX,
-            session=max(
-                (one for one in open_ones if work.now - one.last_at <= self.idle),
-                key=lambda one: (one.last_at, one.number),
-                default=None,
-            ),
+            session=session if session and was_said_last(work.asked.goal, session, latest) else None,
         )
 
     def _ranked(self, held: _SavedThings, work: _Work) -> tuple[list[RankedItem], float]:
