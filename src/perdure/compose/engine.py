@@ -40,7 +40,6 @@ from perdure.services.conversation.append import Appender
 from perdure.services.conversation.digests import Digests
 from perdure.services.conversation.folds import Folds
 from perdure.services.conversation.history import LogReader, OverviewService
-from perdure.services.conversation.intake import PAGE, Intake
 from perdure.services.conversation.sessions import Sessions
 from perdure.services.conversation.transcripts import Transcripts, transcript_handler
 from perdure.services.conversation.turns import Turns
@@ -86,13 +85,7 @@ class ConversationPart:
     """The conversation part of an engine: its services, and the handlers of the jobs it causes."""
 
     def __init__(
-        self,
-        store: Store,
-        clock: Clock,
-        settings: Settings,
-        summariser: Summariser | None,
-        reader: KnowledgeReader,
-        intake: Intake,
+        self, store: Store, clock: Clock, settings: Settings, summariser: Summariser | None, reader: KnowledgeReader
     ) -> None:
         load_readers()
         load_stemmers()
@@ -116,7 +109,7 @@ class ConversationPart:
         digests = Digests(store, clock, writer, layers)
         resume_within = timedelta(seconds=settings.session_resume_s)
         self.services = ConversationServices(
-            ingest=Appender(store=store, clock=clock, limits=limits, session_idle=idle, count=count),
+            ingest=Appender(store=store, clock=clock, limits=limits, session_idle=idle, count=count, zone=settings.zone),
             history=LogReader(store, limits),
             sessions=Sessions(store, clock, limits, resume_within, transcripts=has_files),
             folds=folds,
@@ -133,10 +126,8 @@ class ConversationPart:
             turns=Turns(store, clock),
             transcripts=transcripts,
         )
-        tally = partial(tally_handler, store, clock, intake.read_up_to, sweeper.after_messages)
-        self.quick_tally = tally(messages_per_run=PAGE)
         self.handlers: dict[str, Handler] = {
-            TALLY: tally(),
+            TALLY: tally_handler(store, clock, sweeper.after_messages),
             SWEEP: sweeper.sweep,
             "bounded_history": sweeper.bound,
             "request_fold": sweeper.fold_request,
@@ -222,7 +213,7 @@ def compose(store: Store, clock: Clock, settings: Settings, given: HostModels) -
     embedders = Embedders(asked, given.get("embedder"), partial(embedder_of, key=settings.embedder_key))
     helpers = helpers_of(store, clock, settings, given)
     known, todos = Knowledge(seen, clock, limits, settings.zone), Todos(seen, clock, limits)
-    orders = Instructions(seen, clock, limits)
+    orders = Instructions(store, clock, limits)
     series = SeriesService(store, clock, limits, settings.series_max_entries or None)
     state = StateService(store, clock, limits)
     recall = RecallService(
@@ -230,7 +221,7 @@ def compose(store: Store, clock: Clock, settings: Settings, given: HostModels) -
         clock=clock,
         limits=limits,
         zone=settings.zone,
-        shelves=IndexCache(settings.zone),
+        shelves=IndexCache(),
         embedders=embedders,
         near=near_words,
         count=token_count(settings.tokenizer),
@@ -238,8 +229,7 @@ def compose(store: Store, clock: Clock, settings: Settings, given: HostModels) -
         series=series,
         reranker=given.get("reranker"),
     )
-    intake = Intake(store, clock, settings.zone)
-    indexer = Indexer(store, clock, embedders.current, settings.zone, intake.read_up_to)
+    indexer = Indexer(store, clock, embedders.current, settings.zone)
     taught = taught_in(store, clock, settings)
     reader = KnowledgeReader(
         store=seen,
@@ -248,7 +238,7 @@ def compose(store: Store, clock: Clock, settings: Settings, given: HostModels) -
         recall=recall,
         lessons=taught.lessons,
     )
-    talk = ConversationPart(store, clock, settings, helpers.summariser, reader, intake=intake)
+    talk = ConversationPart(store, clock, settings, helpers.summariser, reader)
     erasures = Erasures(store, clock)
     knowledge = KnowledgeServices(
         knowledge=known,
@@ -269,7 +259,7 @@ def compose(store: Store, clock: Clock, settings: Settings, given: HostModels) -
         auditor=Auditor(seen, clock),
         review=ProposalReview(seen, clock, limits),
     )
-    quick = _quick(knowledge, talk.quick_tally, indexer if embedders.built_in else None)
+    quick = _quick(knowledge, talk.handlers[TALLY], indexer if embedders.built_in else None)
     services = MemoryServices(
         conversation=talk.services,
         state=state,
@@ -289,14 +279,7 @@ def compose(store: Store, clock: Clock, settings: Settings, given: HostModels) -
         ),
         portability=_portability(store, clock, settings, known, taught.lessons, todos),
         log=AccessLog(store, clock, limits, settings.access_log),
-        catch_up=CatchUp(
-            store=store,
-            clock=clock,
-            handlers=quick,
-            seconds=settings.catch_up_ms / 1_000,
-            read_some=intake.read_some,
-            indexes=indexer.lacks_little,
-        ),
+        catch_up=CatchUp(store, clock, quick, settings.catch_up_ms / 1_000, indexer.lacks_little),
     )
     handlers: dict[str, Handler] = {
         TIDY: tidy_handler(store, clock),

@@ -16,7 +16,6 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 from perdure.domain.context.recall import LEXICON
 from perdure.domain.conversation.agent_state import AgentState
@@ -319,19 +318,6 @@ class IndexInvariants:
     _numbers: dict[Owner, array[int]] = field(default_factory=dict)
     _passages: dict[Owner, array[int]] = field(default_factory=dict)
     _replaced: dict[Owner, set[int]] = field(default_factory=dict)
-    _tallied: dict[tuple[Owner, tuple[Any, ...]], int] = field(default_factory=dict)
-    _waiting: dict[Owner, set[int]] = field(default_factory=dict)
-    """Messages that may be indexed or not, by hash."""
-
-    def tally(self, owner: Owner, session: tuple[Any, ...], up_to_seq: int) -> None:
-        """How far the messages of a session are counted, which they are once they are indexed."""
-        self._tallied[owner, session] = up_to_seq
-
-    def expect_message(self, owner: Owner, session: tuple[Any, ...], seq: int, ref: str) -> None:
-        if seq <= self._tallied.get((owner, session), 0):
-            self.expect(owner, "message", ref)
-        else:
-            self._waiting.setdefault(owner, set()).add(name_hash(ref))
 
     def expect(self, owner: Owner, kind: str, ref: str) -> None:
         """Something that must be found streams by."""
@@ -354,8 +340,7 @@ class IndexInvariants:
             yield Finding("entries are numbered up to what the head says", where, f"the head says {self._last.get(owner, 0)}")
         self._passages.setdefault(owner, array("H")).append(passages_in(body))
         if body:
-            if kind != "message" or name_hash(ref) not in self._waiting.get(owner, ()):
-                _add(self._indexed, (owner, kind), ref)
+            _add(self._indexed, (owner, kind), ref)
             times, passages, speaker, _, terms = HEADER.unpack_from(body)[-5:] if len(body) >= HEADER.size else (0, 0, 0, 0, -1)
             if HEADER.size + 16 * times + 8 * passages + 9 * terms + speaker != len(body):
                 yield Finding("every row can be read", where, "its body is cut off or altered")

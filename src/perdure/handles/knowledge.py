@@ -63,7 +63,6 @@ class InstructionHandle(Handle, namespace="instructions"):
         self._do = instructions
 
     @operation("read")
-    @fresh()
     def list(
         self, *, withdrawn: Annotated[bool, Arg("Also withdrawn ones.")] = False, limit: arg.Limit = 100
     ) -> Sequence[Instruction]:
@@ -71,7 +70,6 @@ class InstructionHandle(Handle, namespace="instructions"):
         return self._do.list_(self.scope, withdrawn=withdrawn, limit=limit)
 
     @operation("change")
-    @fresh()
     def add(
         self,
         text: Annotated[
