@@ -32,13 +32,14 @@ BUDGETS = {
     "recall": Traffic(9, 23),
     "context": Traffic(12, 42),
     "context for a goal": Traffic(20, 65),
-    "before": Traffic(28, 77),
+    "before": Traffic(27, 78),
     "state.load": Traffic(4, 10),
     "series.query": Traffic(8, 13),
 }
 """Round trips and statements, of a user who has some of everything. They may fall, never rise; they rose by a
 statement and up to two round trips, when an old value began to carry the current one, and by a statement that travels with
-another one, when calls that read began to look for what is still to be learned."""
+another one, when calls that read began to look for what is still to be learned. `before` also looks, with another read, whether
+the goal was said in the session that goes on."""
 
 
 @pytest.fixture
