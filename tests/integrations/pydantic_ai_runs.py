@@ -121,4 +121,4 @@ async def main() -> None:
 
 
 asyncio.run(main())
-print("both know")
+print("3 passed")  # two conversations, the tools, what is kept

@@ -19,4 +19,4 @@ def installed() -> None:
 
 def test_the_second_conversation_knows_what_was_said_in_the_first(tmp_path: Path) -> None:
     done = run(NAME, str(HERE / "pydantic_ai_runs.py"), cwd=tmp_path)
-    assert done.stdout.strip() == "both know", done.stderr[-2_000:]
+    assert done.stdout.strip() == "3 passed", done.stderr[-2_000:]
