@@ -204,8 +204,10 @@ class Conversation(Handle, namespace="conversation"):
 
     @operation("change")
     def fold(self, session: arg.SessionOrCurrent = None) -> Sequence[Digest]:
-        """Fold all finished turns, as is done before a request. There have to be `fold_messages_min` messages."""
-        return self._do.folds.fold_request(self._where(session), casual=self.agent_state().casual)
+        """Fold all finished turns, as is done before a request, also if that is no shorter. There have to be
+        `fold_messages_min` messages.
+        """
+        return self._do.folds.fold_request(self._where(session), casual=self.agent_state().casual, asked=True)
 
     @operation("change")
     def clear(self, session: arg.SessionOrCurrent = None) -> Digest | None:

@@ -103,6 +103,10 @@ def test_what_is_all_rules_and_ids_is_not_folded_yet() -> None:
         ana.append("assistant", "ok")
         assert [one.content for one in ana.context().messages] == [*rules, "ok"]
         assert (asked, ana.conversation.digests("fold")) == ([], [])
+        assert [one.last_seq for fold in ana.conversation.fold() for one in fold.sources] == [9], "who asks for a fold gets it"
+        assert len(asked) == 1
+        ana.conversation.undo()
+        asked.clear()
         talk(ana, [" ".join(WORDS * 2) for _ in range(8)])
         told = ana.context().text
         assert len(asked) == 1

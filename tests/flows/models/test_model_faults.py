@@ -38,13 +38,22 @@ OUTCOME_OF = {
 LAYERS = perdure.Layers(fold_messages_min=6, rolling_turns=2, spine_turns=2, history_messages_max=40)
 TALK = [
     ("user", "I live in Austin and my sister is called Maria."),
-    ("assistant", "Noted, Austin it is."),
+    ("assistant", "Noted, Austin it is. It is good to hear from you again, and I hope that the two of you are well."),
     ("user", "Please plan the trip to Lisbon for the 14th of May."),
-    ("assistant", "I will look for flights on May 14."),
+    (
+        "assistant",
+        "I will look for flights on May 14. There are a few that leave early and a few that leave late; the late ones are cheaper.",
+    ),
     ("user", "Never book before 10am. The booking code is QX-4711."),
-    ("assistant", "Understood."),
+    (
+        "assistant",
+        "Understood. The later flights suit that well, and there is time for breakfast before the taxi comes to the door.",
+    ),
     ("user", "I will send the report to John by Friday."),
-    ("assistant", "Good luck with it."),
+    (
+        "assistant",
+        "Good luck with it. It sounds like a lot of work, and it will be a relief to have it out of the way before the journey.",
+    ),
 ]
 PURPOSES = {"extract", "fold", "rolling", "session", "spine"}
 HOUR = 3_600

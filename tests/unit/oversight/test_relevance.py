@@ -17,6 +17,7 @@ from perdure.engine.oversight.offers import offered, state_forms
 from perdure.engine.oversight.relevance import FEATURES, Catalogue, SavedItem, any_of, goal_words, measure, needs_min, relevance
 from perdure.engine.oversight.results import as_series, clean_key, key_of, plain, preview_of, secret_in, verdict
 from perdure.engine.oversight.statements import TOLD_FEATURES, Told, measure_told, told_scores
+from perdure.engine.oversight.topics import Vectors
 from perdure.engine.search.lexicon import name_words
 from perdure.engine.text.tokens import estimate_tokens
 from perdure.engine.words import fitted, sections
@@ -54,6 +55,19 @@ def test_any_goal_and_any_names_give_finite_scores(goal: str, names: list[str], 
     found = relevance(goal, catalogue, timed=True)
     assert 0 <= found.needs <= 1
     assert ((found.scores >= 0) & (found.scores <= 1)).all()
+
+
+@pytest.mark.parametrize("vectors", [None, word_vectors], ids=["words", "meaning"])
+def test_a_saved_thing_that_the_goal_names_is_chosen_with_and_without_an_embedder(vectors: Vectors | None) -> None:
+    """S1-33: where meaning is not compared, the words that goal and name share stand for it."""
+    saved = [
+        SavedItem("state", "favorite_routes", "", '["river loop"]'),
+        SavedItem("state", "kudos_givers", "", '["athlete_1"]'),
+    ]
+    found = relevance("Who from my kudos list was active recently?", Catalogue(saved, vectors), timed=True)
+    order = ranked(saved, found.scores, np.zeros(2, np.float32), np.zeros(2, np.float32), limit=2)
+    choices = chosen_by_rules(order, found.needs)
+    assert [choice.id for choice in choices if choice.included] == ["kudos_givers"]
 
 
 def test_what_others_saved_does_not_come_first_because_there_is_much_of_it() -> None:

@@ -212,11 +212,20 @@ def measure(goal: str, catalogue: Catalogue, *, timed: bool) -> Floats:
             rows[:, 6] = np.einsum("nd,d->n", catalogue.told_rows, meant)
             rows[:, 7] = rows[:, 6] - rows[:, 6].mean()
             rows[:, 9] = np.einsum("nd,d->n", catalogue.all_rows, meant)
+        else:
+            rows[:, 6], rows[:, 9] = (_alike(same_best, spread, len(asked)) for spread in (told, catalogue.all))
+            rows[:, 7] = rows[:, 6] - rows[:, 6].mean()
     rows[:, 20:23] = _asks_met(goal, catalogue)
     rows[:, 10] = catalogue.is_series
     rows[:, 11] = catalogue.is_series * timed
     rows[:, 12] = (1 - catalogue.is_series) * timed
     return rows
+
+
+def _alike(same: Floats, texts: _Spread, asked: int) -> Floats:
+    """Where meaning is not compared: the cosines of the goal and the texts, by the words that they share."""
+    lengths = np.sqrt(texts.total(np.ones_like(same)) * asked)
+    return (texts.total(same) / lengths).astype(np.float32)
 
 
 def _topical(asked: Sequence[str], catalogue: Catalogue) -> Floats:

@@ -74,7 +74,9 @@ class _FoldStyle:
     words_max: int | None
     until: float | None = None
     shortens: bool = False
-    """It is made only if it is shorter than what it replaces."""
+    """It is shorter than what it replaces."""
+    asked: bool = False
+    """It is made also if it cannot be shorter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,15 +107,18 @@ class Folds:
 
         return self._repeat(where, "bounded_history", decide, _FoldStyle(casual, None, until))
 
-    def fold_request(self, where: SessionKey, *, casual: bool, until: float | None = None) -> list[Digest]:
-        """Before a request is answered: fold all turns that are over, if there are messages enough (`request_fold`)."""
+    def fold_request(self, where: SessionKey, *, casual: bool, until: float | None = None, asked: bool = False) -> list[Digest]:
+        """Before a request is answered: fold all turns that are over, if there are messages enough (`request_fold`).
+
+        Unless somebody asked for it, a fold that could not be shorter than its messages is not made yet.
+        """
 
         def decide(reading: _WorkingSet) -> int:
             if reading.session.working < self.layers.fold_messages_min:
                 return 0
             return whole_turns(reading.working)
 
-        style = _FoldStyle(casual, self.layers.fold_words_max, until, shortens=True)
+        style = _FoldStyle(casual, self.layers.fold_words_max, until, shortens=True, asked=asked)
         return self._repeat(where, "request_fold", decide, style)
 
     def flush(self, where: SessionKey, *, casual: bool, now: datetime) -> list[Digest]:
@@ -186,9 +191,9 @@ class Folds:
                 return made
             last_seq = reading.working[cut - 1].seq
             room = self._room(reading, cut, manner) if manner.shortens and reading.whole else self._most
-            if room is None:
+            if room is None and not manner.asked:
                 return made
-            written = self._write(where, reading, last_seq, manner, room)
+            written = self._write(where, reading, last_seq, manner, room or self._most)
             digest = self._apply(where, reading, last_seq, policy, written)
             if digest is None:
                 conflicts += 1  # the boundary moved, or the turn went on: look again
