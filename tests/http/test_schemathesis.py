@@ -22,6 +22,7 @@ from perdure.interfaces.http.description import SAID
 from perdure.interfaces.server import Options, build, listen
 
 CONFIG = Path(__file__).parent / "schemathesis.toml"
+HOOKS = Path(__file__).parent / "schemathesis_hooks.py"
 WHOLE = "HTTP_EXAMPLES" in os.environ
 EXAMPLES = os.environ.get("HTTP_EXAMPLES", "2")
 """Requests for each operation; more of them find more."""
@@ -79,6 +80,7 @@ def tried(served: tuple[str, str], folder: Path, *options: str) -> None:
         text=True,
         timeout=3_000,
         check=False,
+        env={**os.environ, "SCHEMATHESIS_HOOKS": str(HOOKS)},
     )
     assert found.returncode == 0, found.stdout[-8_000:] + found.stderr[-2_000:]
     assert "Tested: " in found.stdout

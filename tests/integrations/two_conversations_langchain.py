@@ -72,6 +72,14 @@ def check_the_agent(engine: perdure.Engine) -> None:
     assert engine.memory("bea").messages() == []
 
 
+def check_the_example_of_the_page(engine: perdure.Engine) -> None:
+    model = Scripted(answers=[AIMessage("Noted."), AIMessage("In Lisbon.")])
+    agent = create_agent(model, [], system_prompt="You are a helper.", middleware=[PerdureMiddleware(engine.memory("zoe"))])
+    agent.invoke({"messages": [("user", "I live in Lisbon.")]}, {"configurable": {"thread_id": "first"}})
+    agent.invoke({"messages": [("user", "Where do I live?")]}, {"configurable": {"thread_id": "second"}})
+    assert ["Lisbon" in str(told[0].text) for told in model.told] == [False, True]
+
+
 def check_the_history(engine: perdure.Engine) -> None:
     eva = engine.memory("eva")
     history = PerdureChatMessageHistory("s-1", eva)
@@ -103,6 +111,7 @@ def check_the_store(engine: perdure.Engine) -> None:
 
 with perdure.open("sqlite:///store.db", background=False) as opened:
     check_the_agent(opened)
+    check_the_example_of_the_page(opened)
     check_the_history(opened)
     check_the_store(opened)
     assert opened.verify().clean

@@ -28,6 +28,7 @@ PARTS = {
 NAMED = {"embedder": "toy:8", "reranker": "toy", "extractor": "toy", "summariser": "toy"}
 USED = {"embedder of 8", "reranker", "extractor", "summariser", "importer", "store"}
 SAID = [{"role": role, "content": f"{role} says xx number {number}"} for number in range(6) for role in ("user", "assistant")]
+STORY = "we walked along the river, and it was late when we came home. " * 5
 EXPORT = "toy> Collects stamps\ntoy> Plays the cello\n"
 
 
@@ -88,6 +89,7 @@ def test_python_uses_each_by_its_name(toys: Path, tmp_path: Path) -> None:
         engine.process(60)
         assert "Spoke 5 words" in [one.content for one in ana.memories.list()]
         assert any("reranked by toy" in why for hit in ana.recall("number").hits for why in hit.trace.why)
+        ana.append_many([{**one, "content": f"{one['content']}: {STORY}"} for one in SAID])  # what is short is not folded
         assert "A toy has summed this up." in ana.conversation.fold()[0].text
         report = ana.import_(tmp_path / "export.txt", "toy")
         assert (report.format, report.counts) == ("toy", {"added": 2})

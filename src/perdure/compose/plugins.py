@@ -7,15 +7,17 @@ An entry point is a callable that takes one text, what stands behind the name an
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from importlib.metadata import EntryPoint, entry_points
 from itertools import islice
-from typing import Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 from perdure.compose.models import HostModels
 from perdure.domain.errors import InvalidInput, LimitExceeded, PerdureError
 from perdure.domain.portability import IMPORT_FORMATS
 from perdure.domain.text.rules import brief
 from perdure.settings import Settings
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoints
 
 Group = Literal["embedders", "rerankers", "extractors", "summarisers", "importers", "stores"]
 BUILT_IN = {
@@ -36,12 +38,12 @@ _GROUPS: dict[str, Group] = {
 
 def plugin_names(group: Group) -> list[str]:
     """The names of the plugins of a kind that are installed, in order."""
-    return sorted({point.name for point in entry_points(group=f"perdure.{group}")})
+    return sorted({point.name for point in _points(group)})
 
 
 def plugin(group: Group, name: str, options: str) -> object | None:
     """What the plugin of this name makes of its options; None if there is none. `InvalidInput` if it fails."""
-    found: EntryPoint | None = next(iter(entry_points(group=f"perdure.{group}", name=name)), None)
+    found = next(iter(_points(group).select(name=name)), None)
     if found is None:
         return None
     try:
@@ -53,6 +55,12 @@ def plugin(group: Group, name: str, options: str) -> object | None:
         raise InvalidInput(
             f"plugin {name!r:.60} of `perdure.{group}` cannot be used ({why}); mend or remove {found.value!r:.80}"
         ) from error
+
+
+def _points(group: Group) -> EntryPoints:
+    from importlib.metadata import entry_points  # loaded when a plugin is looked for: it brings along what reads archives
+
+    return entry_points(group=f"perdure.{group}")
 
 
 def unknown(what: str, value: str, group: Group, built_in: Sequence[str]) -> InvalidInput:

@@ -285,6 +285,7 @@ def test_an_agent_that_does_not_log_its_goal_is_told_what_was_said_a_moment_ago(
     ("said", "goal", "word"),
     [
         ("My dog is called Biscuit.", "What is my dog called?", "Biscuit"),
+        ("I live in Lisbon, and my sister is called Rita.", "Where do I live, and how is the weather there?", "Lisbon"),
         ("My wife is called Eva.", "What is my wife's name?", "Eva"),
         ("My favourite colour is green.", "What is my favourite colour?", "green"),
         ("My dentist is Dr. Silva.", "What is my dentist called?", "Silva"),

@@ -334,6 +334,7 @@ NO_TEXT = frozenset(
         "Conversation.agent_state",
         "Conversation.expand",
         "Memories.foundation",
+        "Memories.groups",
         "Memories.proposals",
         "Memories.rejections",
         "EntityHandle.list",

@@ -8,7 +8,7 @@ import pytest
 from markupsafe import Markup
 
 from perdure.domain.reports import DayActivity
-from perdure.interfaces.web.charts import GRAPH_HEIGHT, GRAPH_WIDTH, activity, laid_out
+from perdure.interfaces.web.charts import NARROW, WIDE, Frame, activity, laid_out
 from perdure.interfaces.web.filters import entity_label, lasting, marked, moment, plural, short, size, with_code
 from perdure.interfaces.web.page import address, environment
 
@@ -67,12 +67,16 @@ def test_bars_stand_on_their_line_and_within_the_frame() -> None:
     assert activity([]).bars == ()
 
 
-def test_a_graph_always_looks_the_same_and_stays_in_its_frame() -> None:
+@pytest.mark.parametrize("frame", [WIDE, NARROW])
+def test_a_graph_always_looks_the_same_and_stays_in_its_frame(frame: Frame) -> None:
     things = {f"person:p{number}": (f"P {number}", number + 1) for number in range(20)} | {"user": ("ana", 40)}
     links = [("user", f"person:p{number}", 1) for number in range(10)] + [("person:p15", "person:p16", 3)]
-    first, again = laid_out(things, links), laid_out(things, links)
+    first, again = laid_out(things, links, frame), laid_out(dict(reversed(things.items())), links, frame)
     assert first == again
-    assert all(0 <= node.x <= GRAPH_WIDTH and 0 <= node.y <= GRAPH_HEIGHT for node in first.nodes)
+    assert first.width == frame.width
+    assert first.height <= frame.height_max
+    assert len(first.nodes) == len(things)
+    assert all(0 <= node.x <= first.width and 0 <= node.y <= first.height for node in first.nodes)
     assert len(first.edges) == len(links)
-    assert laid_out({}, []).nodes == ()
-    assert len(laid_out({"user": ("ana", 1)}, []).nodes) == 1
+    assert laid_out({}, [], frame).nodes == ()
+    assert len(laid_out({"user": ("ana", 1)}, [], frame).nodes) == 1

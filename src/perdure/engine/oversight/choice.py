@@ -52,7 +52,7 @@ LIMITED_MIN, LIMIT_SURE_MIN = 0.2, 0.2
 SAFETY = ("food", "body")
 """What limits goals of these kinds is looked up in any case: a diet, an allergy, an injury."""
 OWN_COVER_MIN = 0.5
-"""A goal in which the user speaks of themselves opens if what they told has so many of its words; others, if it has all."""
+"""What was told answers a goal in which the user speaks of themselves if it has so many of its words; others, if it has all."""
 PROFILE_KEY_MIN = 0.5
 """A goal that asks about the user is answered by what was told; a saved thing must be this sure to be what it asks for."""
 _OWN = pattern(
@@ -136,15 +136,20 @@ def is_open(goal: str, hits: Sequence[Hit], *, needs: float, named: Collection[s
     names, things = set(names_in(goal)), identifiers_in(goal)
     if any(names & _words_of(hit) or any(one in hit.text.lower() for one in things) for hit in hits):
         return True
-    least = OWN_COVER_MIN if speaks_of_oneself(goal) else 1.0
-    asked = [{word, *terms} for word, terms in words_with_terms(goal[:GOAL_CHARS_MAX])]
-    return bool(asked) and any(_is_own(hit) and _covered(asked, hit.text) >= least for hit in hits)
+    return bool(in_its_words(goal, hits))
 
 
 def was_said_last(goal: str, session: Session, latest: Sequence[Message]) -> bool:
     """Whether the user said the goal last in this session. Else the agent may know nothing of what was said there."""
     said = [message.content for message in latest if message.role == "user" and message.session_number == session.number]
     return bool(said) and said[-1].strip() == goal.strip()
+
+
+def in_its_words(goal: str, hits: Iterable[Hit]) -> list[Hit]:
+    """Of what the user told, what has so many words of the goal that it surely bears on it."""
+    least = OWN_COVER_MIN if speaks_of_oneself(goal) else 1.0
+    asked = [{word, *terms} for word, terms in words_with_terms(goal[:GOAL_CHARS_MAX])]
+    return [hit for hit in hits if asked and _is_own(hit) and _covered(asked, hit.text) >= least]
 
 
 def _covered(asked: Sequence[set[str]], text: str) -> float:
@@ -167,7 +172,9 @@ class ToldChooser:
 
     def __init__(self, goal: str, hits: Sequence[Hit], vectors: Vectors | None, *, opens: bool) -> None:
         self.goal, self.opens, self.vectors = goal, opens, vectors
-        self.found = {hit.id: hit.text for hit in hits if hit.kind == "memory"}
+        memories = [hit for hit in hits if hit.kind == "memory"]
+        self.found = {hit.id: hit.text for hit in memories}
+        self.answering = {hit.id for hit in in_its_words(goal, memories)} if opens else set()
         self.kept: dict[str, float] = {}
 
     def __call__(self, statements: Sequence[Statement]) -> list[Statement]:
@@ -180,7 +187,8 @@ class ToldChooser:
         least = max(TOLD_SHARE_MIN * float(scores.max(initial=0)), TOLD_MIN if self.opens else LIMIT_SURE_MIN)
         least = PROFILE_MIN if about else least
         ranked_ids = sorted(zip(scores.tolist(), texts, strict=True), key=lambda pair: -pair[0])
-        taken = {one: score for score, one in ranked_ids if score >= least and (self.opens or one in limiting)}
+        sure = {one for one, score in zip(texts, scores.tolist(), strict=True) if score >= least} | self.answering
+        taken = {one: score for score, one in ranked_ids if one in sure and (self.opens or one in limiting)}
         self.kept = dict(list(taken.items())[: PROFILE_MAX if about else TOLD_MAX])
         listed = [by_id[one] for one in self.kept if one in by_id and (about or one in limiting)]
         if about:
