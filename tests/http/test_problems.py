@@ -71,6 +71,11 @@ def test_a_body_that_is_not_json_by_its_type_is_refused(client: TestClient, medi
     assert "application/json" in str(problem["detail"])
 
 
+def test_where_files_are_imported_another_method_is_what_is_wrong_and_not_their_type(client: TestClient, home: str) -> None:
+    response = client.request("QUERY", f"{home}/import", content=b"{}\n", headers={"Content-Type": "application/x-ndjson"})
+    assert (response.status_code, response.headers["allow"]) == (405, "POST")
+
+
 @pytest.mark.parametrize("media", ["application/json; charset=utf-8", "Application/JSON"])
 def test_json_may_be_named_in_any_spelling(client: TestClient, media: str) -> None:
     response = client.post(MESSAGES, content=b'{"role":"user","content":"x"}', headers={"Content-Type": media})

@@ -418,9 +418,9 @@ def _check_content_type(asked: IncomingRequest) -> None:
     kind = asked.content_type
     if kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json")):
         return
-    if asked.importing and kind in IMPORTED_TYPES:
+    if asked.at_import and kind in IMPORTED_TYPES:
         return
-    wanted = "`application/json`" + (" or `application/x-ndjson`" if asked.importing else "")
+    wanted = "`application/json`" + (" or `application/x-ndjson`" if asked.at_import else "")
     detail = f"`Content-Type` = {kind!r:.60} is not taken here; send {wanted}"
     raise GuardRefusal(415, "invalid_input", detail, "content_type")
 

@@ -89,9 +89,14 @@ class IncomingRequest:
         return self.path in HEALTH_PATHS and not self.unsafe
 
     @property
+    def at_import(self) -> bool:
+        """Whether files are taken here; by which method, the route says."""
+        return IMPORTS.fullmatch(self.path) is not None
+
+    @property
     def importing(self) -> bool:
         """Whether it may bring as much as a whole store."""
-        return self.method == "POST" and IMPORTS.fullmatch(self.path) is not None
+        return self.method == "POST" and self.at_import
 
     @property
     def has_body(self) -> bool:
