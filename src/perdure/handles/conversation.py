@@ -204,7 +204,7 @@ class Conversation(Handle, namespace="conversation"):
 
     @operation("change")
     def fold(self, session: arg.SessionOrCurrent = None) -> Sequence[Digest]:
-        """Fold all finished turns, as is done before a request, also if that is no shorter. There have to be
+        """Fold all finished turns, as before a request. It is made even if it is no shorter; there have to be
         `fold_messages_min` messages.
         """
         return self._do.folds.fold_request(self._where(session), casual=self.agent_state().casual, asked=True)
