@@ -32,7 +32,7 @@ BUDGETS = {
     "recall": Traffic(9, 23),
     "context": Traffic(12, 42),
     "context for a goal": Traffic(20, 65),
-    "before": Traffic(27, 78),
+    "before": Traffic(28, 78),
     "state.load": Traffic(4, 10),
     "series.query": Traffic(8, 13),
 }
