@@ -28,7 +28,7 @@ WORKER = "assets/javascripts/folder_worker.js"
 LLMS_PARTS = ("Start", "How-to", "Reference")
 """The parts whose pages `llms-full.txt` has in full."""
 LLMS_LEFT_OUT = ("reference/python-calls.md", "reference/http.md", "reference/cli.md")
-"""But for these: 45,000 words that the docstrings, `/openapi.json` and `--help` say as well."""
+"""But for these, which the docstrings, `/openapi.json` and `--help` say as well."""
 FENCED = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,16 +14,23 @@ PAGE = Path(__file__).parent.parent / "docs" / "reference" / "http.md"
 METHODS = ("get", "put", "post", "patch", "delete")
 INTRODUCTION = """# HTTP API
 
-This page is made from the API's own description, which a running server has at `/openapi.json` (OpenAPI 3.1).
+Every operation, generated from the API's own description by `tools/http_reference.py`. On a running server `/docs` shows each
+field with its type, bounds and an example, and lets you try it; `/openapi.json` is the same for programs. Fields mean what the
+parameters of the same names mean in [Python](python-calls.md).
 
+```sh
+curl -H "Authorization: Bearer $(perdure admin token)" http://127.0.0.1:8765/v1/users/ana/messages
+```
+
+- `*` marks what is required. Operations on a conversation also take `agent` and `channel` in the query (`default`).
 - Ids in paths may hold any character; encode them, a slash as `%2F`.
-- `agent` and `channel` say which conversation is meant; both are `default` if left out.
 - A list answers `items` and `next`; give `next` as `cursor` for more. `null`: there is no more.
 - A body is `application/json`. Unknown fields and parameters are refused.
+- With the header `Idempotency-Key`, a write that is repeated is carried out once.
 - An [error](errors.md) is `application/problem+json` (RFC 9457): `status`, `code`, `detail`, and `errors` for each wrong field.
-- In the tables, `*` marks what must be given.
-- With `Idempotency-Key`, a write that is repeated is carried out once.
 """
+AT_THE_ADDRESS = ("user", "agent", "channel")
+FIRST = re.compile(r".+?[.!?](?=\s|$)", re.DOTALL)
 
 
 def page(description: dict[str, Any]) -> str:
@@ -40,22 +48,33 @@ def _parts(description: dict[str, Any]) -> Iterator[str]:
         for path, method, operation in every:
             if operation["tags"][0] == tag["name"]:
                 yield from _operation(path, method, operation, schemas)
+        yield ""
 
 
 def _operation(path: str, method: str, operation: dict[str, Any], schemas: dict[str, Any]) -> Iterator[str]:
-    yield f"### {operation['summary']}\n\n`{method.upper()} {path}` (`{operation['operationId']}`)\n"
-    if operation.get("description"):
-        yield f"{operation['description']}\n"
-    rows = [_parameter(one) for one in operation.get("parameters", ()) if one["name"] not in ("user", "agent", "channel")]
-    rows += list(_fields(operation, schemas))
-    if rows:
-        yield "\n".join(["| name | in | type | |", "|---|---|---|---|", *rows]) + "\n"
-    yield f"Answers {_answers(operation)}.\n"
+    asked = [_name(one["name"], one.get("required", False)) for one in operation.get("parameters", ()) if _is_own(one)]
+    fields = list(_fields(operation, schemas))
+    said = [_first(operation.get("description") or f"{operation['summary']}.")]
+    said += [f"Query: {', '.join(asked)}."] if asked else []
+    said += [f"Body: {', '.join(fields)}."] if fields else []
+    said += [f"Answers {_answers(operation)}."]
+    yield f"- `{method.upper()} {path}` (`{operation['operationId']}`): {' '.join(said)}"
 
 
-def _parameter(one: dict[str, Any]) -> str:
-    name = f"`{one['name']}`" + (" *" if one.get("required") else "")
-    return f"| {name} | {one['in']} | {_kind(one['schema'])} | {_cell(one.get('description', ''))} |"
+def _is_own(parameter: dict[str, Any]) -> bool:
+    return parameter["in"] == "query" and parameter["name"] not in AT_THE_ADDRESS
+
+
+def _name(name: str, required: bool) -> str:
+    return f"`{name}`{'*' if required else ''}"
+
+
+def _first(text: str) -> str:
+    """The first sentence; the call in Python has them all. A list of choices stays whole."""
+    if text.startswith("- "):
+        return " ".join(line.removeprefix("- ") for line in text.splitlines())
+    found = FIRST.match(text)
+    return " ".join((found[0] if found else text).split())
 
 
 def _fields(operation: dict[str, Any], schemas: dict[str, Any]) -> Iterator[str]:
@@ -63,9 +82,8 @@ def _fields(operation: dict[str, Any], schemas: dict[str, Any]) -> Iterator[str]
     if body is None:
         return
     found = schemas[body["$ref"].rpartition("/")[2]] if "$ref" in body else body
-    for name, schema in found.get("properties", {}).items():
-        star = " *" if name in found.get("required", ()) else ""
-        yield f"| `{name}`{star} | body | {_kind(schema)} | {_cell(schema.get('description', ''))} |"
+    for name in found.get("properties", {}):
+        yield _name(name, name in found.get("required", ()))
 
 
 def _kind(schema: dict[str, Any]) -> str:
@@ -89,9 +107,8 @@ def _answers(operation: dict[str, Any]) -> str:
     for status, response in sorted(operation["responses"].items()):
         if status.startswith("2"):
             content = response.get("content", {})
-            told.append(f"{status} with {_shape(content)}" if content else status)
-    errors = sorted(status for status in operation["responses"] if status.startswith(("4", "5")))
-    return f"{' or '.join(told)}; errors {', '.join(errors)}"
+            told.append(_shape(content) if content else status)
+    return " or ".join(dict.fromkeys(told))
 
 
 def _shape(content: dict[str, Any]) -> str:
@@ -105,10 +122,6 @@ def _shape(content: dict[str, Any]) -> str:
     if "properties" in schema:
         return ", ".join(f"`{name}`" for name in schema["properties"])
     return _kind(schema)
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.replace("|", "\\|").split())
 
 
 def described() -> dict[str, Any]:

@@ -86,34 +86,22 @@ def _tools(every: Any) -> Iterator[str]:
         if not every[name]:
             continue
         yield f"## Tools: {name}\n"
-        for offer in every[name]:
-            yield f"### `{offer.name}`\n\n{offer.description}\n"
-            yield _marks(offer)
-            if offer.parameters:
-                yield _parameters(offer)
-            yield f"Answers with {', '.join(f'`{one}`' for one in offer.output['properties'])} and more.\n"
+        yield "\n".join([*(_tool(offer) for offer in every[name]), ""])
+
+
+def _tool(offer: Offer) -> str:
+    """Its description as a model reads it, whether it writes, and its parameters by name: the schema has the rest."""
+    schema = offer.schema()
+    names = [f"`{name}`{'*' if name in schema['required'] else ''}" for name in schema["properties"]]
+    said = [f"- `{offer.name}` ({_marks(offer)}): {' '.join(offer.description.split())}"]
+    return " ".join([*said, *([f"Takes {', '.join(names)}."] if names else [])])
 
 
 def _marks(offer: Offer) -> str:
     if offer.permission == "read":
-        return "Reads only.\n"
-    marks = ["Writes" if offer.permission == "write" else "Needs a key for the whole store, with the permission `admin`"]
-    marks += ["destructive"] if offer.destructive else []
-    marks += ["the same twice is done once"] if offer.idempotent else []
-    return ", ".join(marks) + ".\n"
-
-
-def _parameters(offer: Offer) -> str:
-    schema = offer.schema()
-    rows = []
-    for name, spec in schema["properties"].items():
-        kinds = [one["type"] for one in spec.get("anyOf", [spec]) if "type" in one]
-        words = " or ".join(kinds) or "any JSON"
-        enum = spec.get("enum") or spec.get("items", {}).get("enum")
-        choices = "" if enum is None else f" One of {', '.join(f'`{one}`' for one in enum)}."
-        needed = "yes" if name in schema["required"] else ""
-        rows.append(f"| `{name}` | {words} | {needed} | {spec['description']}{choices} |".replace("  ", " "))
-    return "\n".join(["| Parameter | Type | Required | |", "|---|---|---|---|", *rows, ""])
+        return "reads"
+    marks = ["writes" if offer.permission == "write" else "needs the permission `admin`"]
+    return ", ".join([*marks, *(["destructive"] if offer.destructive else []), *(["idempotent"] if offer.idempotent else [])])
 
 
 def _resources() -> Iterator[str]:

@@ -16,12 +16,15 @@ import inspect
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
+from perdure import Engine, Memory, types
+from perdure.domain.errors import PerdureError
 from perdure.domain.scope import ID_BYTES_MAX
 from perdure.handles.operation import Arg, Handle, Parameter, parameters
 
@@ -45,11 +48,22 @@ HANDLES = {
     "perdure.handles.tools": ("Tools",),
     "perdure.handles.admin": ("JournalHandle", "AdminHandle", "AgentHandle", "ApiKeyHandle"),
 }
-INTRO = """# Python, from the code
+INTRO = """# Python calls
 
-Every public name, its signature and what it says of itself. `python tools/reference.py` writes this page from the code;
-[Python](python.md) is the same for people: in an order to read, and with examples that run.
+Every public name, generated from the code by `tools/reference.py`. [Python](python.md) shows how they work together.
+
+Counts are 0 or more, limits 1 or more. A parameter that means the same in several calls of a class is described at the first of
+them. Fields of the values in `perdure.types` are shown without defaults; the annotations have them.
 """
+ERRORS = "Errors, each with its code and whether to retry, are listed in [Errors](errors.md): {}.\n"
+ON_ANOTHER_PAGE = {"Settings": "settings.md", "Layers": "settings.md#layers", "Limits": "settings.md#limits"}
+"""Classes whose fields another page lists."""
+COMMON_MIN = 4
+"""A parameter that means the same in so many calls is described once."""
+LARGE = 10**9
+"""A bound from here on is only that of the number itself."""
+SELF_EVIDENT = re.compile(r"The \w+('s \w+)?\.")
+"""What says no more than the name of the parameter."""
 PART = re.compile(r"(?P<start><!-- keys: (?P<name>\w+) -->\n).*?(?P<end><!-- end -->)", re.DOTALL)
 
 
@@ -98,21 +112,43 @@ class Attribute:
     declared: str
     text: str
 
+    def whole(self) -> str:
+        return self.declared
+
+    def typed(self) -> str:
+        return self.declared.partition(" = ")[0]
+
 
 def calls() -> str:
-    parts = [INTRO]
+    common = repeated()
+    parts = [INTRO, "## Common parameters\n", "\n".join([*common, ""])]
     for name, about in MODULES.items():
         parts.append(f"## {name}\n\n{about}\n")
         if name == "perdure.handles":
             for module, classes in HANDLES.items():
-                parts += [described(one, getattr(importlib.import_module(module), one)) for one in classes]
+                parts += [described(one, getattr(importlib.import_module(module), one), common) for one in classes]
             continue
         module = importlib.import_module(name)
         if name == "perdure.aio":
             parts.append(twins(module))
             continue
-        parts += [described(f"{name}.{one}", getattr(module, one)) for one in sorted(module.__all__, key=str.lower)]
+        public = {one: getattr(module, one) for one in sorted(module.__all__, key=str.lower)}
+        errors = [f"`{one}`" for one, value in public.items() if is_error(value)]
+        parts += [ERRORS.format(", ".join(errors))] if errors else []
+        parts += [described(one, value, common) for one, value in public.items() if not is_error(value)]
     return "\n".join(parts)
+
+
+def repeated() -> list[str]:
+    """The lines of parameters that many calls have, with the same words: they stand once, before all calls."""
+    handles = [getattr(importlib.import_module(module), one) for module, classes in HANDLES.items() for one in classes]
+    kinds = [Engine, Memory, *handles]
+    lines = Counter(line for kind in kinds for _, node, owner in methods(kind) for line in given(kind, node, owner))
+    return sorted(line for line, count in lines.items() if count >= COMMON_MIN)
+
+
+def is_error(value: Any) -> bool:
+    return inspect.isclass(value) and issubclass(value, PerdureError)
 
 
 def twins(module: ModuleType) -> str:
@@ -121,9 +157,9 @@ def twins(module: ModuleType) -> str:
     return "\n".join([*lines, ""])
 
 
-def described(title: str, value: Any) -> str:
+def described(title: str, value: Any, common: Collection[str]) -> str:
     if inspect.isclass(value):
-        return one_class(title, value)
+        return one_class(title, value, common)
     if inspect.isfunction(value):
         [node] = ast.parse(textwrap.dedent(inspect.getsource(value))).body
         assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)  # noqa: S101 - it is the source of a function
@@ -142,24 +178,49 @@ def kind_of(value: Any) -> str:
     return f"A constant: {type(value).__name__}."
 
 
-def one_class(title: str, kind: type) -> str:
-    lines = [f"### `{title}`", "", prose(own_doc(kind)), ""]
-    lines += [f"- `{one.declared}`{': ' if one.text else ''}{one.text}" for one in attributes(kind).values()]
+def one_class(title: str, kind: type, common: Collection[str]) -> str:
+    lines = [f"### `{title}`", "", *filter(None, [prose(own_doc(kind))]), ""]
+    if page := ON_ANOTHER_PAGE.get(kind.__name__):
+        return "\n".join([*lines, f"Its fields: [Settings]({page}).", ""])
+    fields = [one for one in attributes(kind).values() if not one.declared.startswith("kind: RecordKind")]
+    form = Attribute.typed if title in types.__all__ else Attribute.whole
+    plain = ", ".join(f"`{form(one)}`" for one in fields if not one.text)
+    lines += [f"- {plain}"] if plain else []
+    lines += [f"- `{form(one)}`: {one.text}" for one in fields if one.text]
+    seen = set(common)
     for name, node, owner in methods(kind):
+        said = inline(ast.get_docstring(node) or "")
+        if not said or not for_callers(title, node):
+            continue
         is_property = any(isinstance(one, ast.Name) and one.id == "property" for one in node.decorator_list)
         returned = f": {ast.unparse(node.returns)}" if node.returns else ""
-        member = inspect.getattr_static(kind, name)
-        declared = issubclass(kind, Handle) and inspect.isfunction(member)
-        shown = f"{name}{returned}" if is_property else called(node) if declared else signature(node)
-        lines.append(f"- `{shown}`: {inline(ast.get_docstring(node) or '')}".rstrip(": "))
-        given = taken(member) if declared else unpacked(node, owner)
-        lines += [f"    {line}" for line in given]
+        shown = f"{name}{returned}" if is_property else called(node) if declared(kind, name) else signature(node)
+        lines.append(f"- `{shown}`: {said}")
+        if not said.startswith("As `"):
+            lines += [f"    {line}" for line in given(kind, node, owner) if line not in seen]
+            seen.update(given(kind, node, owner))
     return "\n".join([*lines, ""])
 
 
+def for_callers(title: str, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Not the tests of a contract, and not what stores do with a value: its row, its terms, the next version of it."""
+    written = node.returns is not None and ast.unparse(node.returns) == title
+    return not node.name.startswith("test_") and not (title in types.__all__ and (written or node.name in ("terms", "body")))
+
+
+def declared(kind: type, name: str) -> bool:
+    """Whether it is an operation, whose parameters say what they mean."""
+    return issubclass(kind, Handle) and inspect.isfunction(inspect.getattr_static(kind, name))
+
+
+def given(kind: type, node: ast.FunctionDef | ast.AsyncFunctionDef, owner: type) -> list[str]:
+    """What a method takes, a line for each."""
+    return list(taken(inspect.getattr_static(kind, node.name)) if declared(kind, node.name) else unpacked(node, owner))
+
+
 def own_doc(kind: type) -> str:
-    """A dataclass without a docstring has its signature for one, which says nothing new."""
-    doc = inspect.getdoc(kind) or ""
+    """A dataclass without a docstring has its signature for one, and a protocol that of all protocols: they say nothing new."""
+    doc = inspect.cleandoc(kind.__doc__ or "")
     return "" if doc.startswith(f"{kind.__name__}(") else doc
 
 
@@ -221,8 +282,8 @@ def taken(method: Callable[..., Any]) -> Iterator[str]:
     for one in parameters(method):
         given = "None" if one.optional else ""
         hint = " | ".join(part for part in (type_name(one.type), given) if part)
-        said = " ".join(part for part in (one.arg.text, bounds(one), example(one.arg)) if part)
-        yield f"- `{one.name}: {hint}`{': ' if said else ''}{said}"
+        if one.arg.text and not SELF_EVIDENT.fullmatch(one.arg.text):
+            yield f"- `{one.name}: {hint}`: {' '.join(filter(None, (one.arg.text, bounds(one))))}"
 
 
 def type_name(hint: Any) -> str:
@@ -247,19 +308,18 @@ def bounds(one: Parameter) -> str:
         return f"One of {', '.join(f'`{choice}`' for choice in arg.choices)}."
     if arg.max_length and not is_id(arg):
         return f"At most {arg.max_length:,} {'characters' if one.item is None else 'items'}."
-    if arg.gt is not None or arg.ge is not None:
-        low = f"More than {arg.gt:,}" if arg.gt is not None else f"At least {arg.ge:,}"
-        return f"{low}." if arg.le is None else f"{low}, at most {arg.le:,}."
-    return ""
+    highest = arg.le if arg.le is not None and arg.le < LARGE else None
+    lowest = arg.ge if arg.ge not in (0, 1) or highest is not None else None
+    if arg.gt is not None:
+        return f"More than {arg.gt:,}." if highest is None else f"More than {arg.gt:,}, at most {highest:,}."
+    if highest is not None:
+        return f"{lowest:,} to {highest:,}." if lowest is not None else f"At most {highest:,}."
+    return "" if lowest is None else f"At least {lowest:,}."
 
 
 def is_id(arg: Arg) -> bool:
     """Whether its length is that of every id, which need not be said each time."""
     return arg.max_length == ID_BYTES_MAX
-
-
-def example(arg: Arg) -> str:
-    return "" if arg.example is None else f"For example `{arg.example}`."
 
 
 def unpacked(node: ast.FunctionDef | ast.AsyncFunctionDef, where: Any) -> list[str]:

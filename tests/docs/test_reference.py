@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import cli_reference
 import reference
 
 PAGES = reference.pages()
@@ -21,4 +22,8 @@ def test_a_key_without_a_meaning_or_a_call_without_a_word_would_show() -> None:
     page = PAGES[reference.CALLS]
     assert "- `append(role, content, *, id=None, at=None, session=None, tokens=None, metadata=None, " in page
     assert "    - `role: 'user' | 'assistant' | 'tool' | 'system'`: Who said it.\n" in page
-    assert "    - `limit: int`: Hits at most. At least 1, at most 100.\n" in page
+    assert "    - `limit: int`: Hits at most. 1 to 100.\n" in page
+
+
+def test_the_commands_are_those_that_there_are() -> None:
+    assert cli_reference.PAGE.read_text(encoding="utf-8") == cli_reference.page(), "run `python tools/cli_reference.py`"
