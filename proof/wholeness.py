@@ -115,9 +115,9 @@ def _uncounted(rows: Rows) -> Iterator[str]:
 
 
 def _unindexed(rows: Rows) -> Iterator[str]:
-    """What was said can be found or will be: it has its entry in the index, and the jobs that follow from it."""
+    """What was said can be found or will be: it has its entry in the index, or waits with the job that makes it."""
     entered = {_key(row, "kind", "ref") for row in rows["index_entries"]}
-    queued = {_key(row, "kind") for row in rows["jobs"]}
+    counting = {_key(row) for row in rows["jobs"] if row["kind"] == "tally" and row["state"] != "done"}
     unfinished = {_key(row) for row in rows["jobs"] if row["kind"] in ("index", "reindex") and row["state"] != "done"}
     tallied = {_key(row, *PLACE): row["up_to_seq"] for row in rows["tallies"]}
     said = {_key(row, "id"): row["content"] for row in rows["messages"]}
@@ -125,12 +125,13 @@ def _unindexed(rows: Rows) -> Iterator[str]:
     for row in rows["messages"]:
         if _key(row, *PLACE) in gone:
             continue
+        if tallied.get(_key(row, *PLACE), 0) < row["seq"]:
+            if _key(row) not in counting:
+                yield f"messages {_key(row, 'id')} has no job that counts and indexes it"
+            continue
         findable = row["content"].strip() and row["role"] == "user" and _key(row) not in unfinished
         if findable and (*_key(row), "message", row["id"]) not in entered:
             yield f"messages {_key(row, 'id')} has no entry in the index"
-        # A purge forgets jobs that are done; what they did stays.
-        if (*_key(row), "tally") not in queued and tallied.get(_key(row, *PLACE), 0) < row["seq"]:
-            yield f"messages {_key(row, 'id')} has no job that counts it"
     for row in rows["index_entries"]:
         if row["kind"] == "message" and _key(row, "ref") not in said:
             yield f"index_entries {_key(row, 'number')} is of message {row['ref']}, which is not there"

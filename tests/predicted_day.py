@@ -45,7 +45,7 @@ PREDICTED: dict[str, dict[str, object]] = {
     "The same id again stores nothing": {"repeated": True, "messages": 1},
     "The same id with another body is refused": {"code": "conflict", "messages": 1},
     "A tool result is paired with its call": {"answers": "c1", "seq": 3},
-    "Jobs were queued in the same transactions, now they run": {"waiting": 2, "failed": 0, "left_for_later": 1},
+    "Jobs were queued in the same transactions, now they run": {"waiting": 1, "failed": 0, "left_for_later": 1},
     "They derived counts from the log": {
         "messages": 4,
         "by_role": {"user": 1, "assistant": 2, "tool": 1},

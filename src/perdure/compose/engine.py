@@ -40,6 +40,7 @@ from perdure.services.conversation.append import Appender
 from perdure.services.conversation.digests import Digests
 from perdure.services.conversation.folds import Folds
 from perdure.services.conversation.history import LogReader, OverviewService
+from perdure.services.conversation.intake import PAGE, Intake
 from perdure.services.conversation.sessions import Sessions
 from perdure.services.conversation.transcripts import Transcripts, transcript_handler
 from perdure.services.conversation.turns import Turns
@@ -85,7 +86,13 @@ class ConversationPart:
     """The conversation part of an engine: its services, and the handlers of the jobs it causes."""
 
     def __init__(
-        self, store: Store, clock: Clock, settings: Settings, summariser: Summariser | None, reader: KnowledgeReader
+        self,
+        store: Store,
+        clock: Clock,
+        settings: Settings,
+        summariser: Summariser | None,
+        reader: KnowledgeReader,
+        intake: Intake,
     ) -> None:
         load_readers()
         load_stemmers()
@@ -109,7 +116,7 @@ class ConversationPart:
         digests = Digests(store, clock, writer, layers)
         resume_within = timedelta(seconds=settings.session_resume_s)
         self.services = ConversationServices(
-            ingest=Appender(store=store, clock=clock, limits=limits, session_idle=idle, count=count, zone=settings.zone),
+            ingest=Appender(store=store, clock=clock, limits=limits, session_idle=idle, count=count),
             history=LogReader(store, limits),
             sessions=Sessions(store, clock, limits, resume_within, transcripts=has_files),
             folds=folds,
@@ -126,8 +133,10 @@ class ConversationPart:
             turns=Turns(store, clock),
             transcripts=transcripts,
         )
+        tally = partial(tally_handler, store, clock, intake.read_up_to, sweeper.after_messages)
+        self.quick_tally = tally(messages_per_run=PAGE)
         self.handlers: dict[str, Handler] = {
-            TALLY: tally_handler(store, clock, sweeper.after_messages),
+            TALLY: tally(),
             SWEEP: sweeper.sweep,
             "bounded_history": sweeper.bound,
             "request_fold": sweeper.fold_request,
@@ -213,7 +222,7 @@ def compose(store: Store, clock: Clock, settings: Settings, given: HostModels) -
     embedders = Embedders(asked, given.get("embedder"), partial(embedder_of, key=settings.embedder_key))
     helpers = helpers_of(store, clock, settings, given)
     known, todos = Knowledge(seen, clock, limits, settings.zone), Todos(seen, clock, limits)
-    orders = Instructions(store, clock, limits)
+    orders = Instructions(seen, clock, limits)
     series = SeriesService(store, clock, limits, settings.series_max_entries or None)
     state = StateService(store, clock, limits)
     recall = RecallService(
@@ -221,7 +230,7 @@ def compose(store: Store, clock: Clock, settings: Settings, given: HostModels) -
         clock=clock,
         limits=limits,
         zone=settings.zone,
-        shelves=IndexCache(),
+        shelves=IndexCache(settings.zone),
         embedders=embedders,
         near=near_words,
         count=token_count(settings.tokenizer),
@@ -229,7 +238,8 @@ def compose(store: Store, clock: Clock, settings: Settings, given: HostModels) -
         series=series,
         reranker=given.get("reranker"),
     )
-    indexer = Indexer(store, clock, embedders.current, settings.zone)
+    intake = Intake(store, clock, settings.zone)
+    indexer = Indexer(store, clock, embedders.current, settings.zone, intake.read_up_to)
     taught = taught_in(store, clock, settings)
     reader = KnowledgeReader(
         store=seen,
@@ -238,7 +248,7 @@ def compose(store: Store, clock: Clock, settings: Settings, given: HostModels) -
         recall=recall,
         lessons=taught.lessons,
     )
-    talk = ConversationPart(store, clock, settings, helpers.summariser, reader)
+    talk = ConversationPart(store, clock, settings, helpers.summariser, reader, intake=intake)
     erasures = Erasures(store, clock)
     knowledge = KnowledgeServices(
         knowledge=known,
@@ -259,7 +269,7 @@ def compose(store: Store, clock: Clock, settings: Settings, given: HostModels) -
         auditor=Auditor(seen, clock),
         review=ProposalReview(seen, clock, limits),
     )
-    quick = _quick(knowledge, talk.handlers[TALLY], indexer if embedders.built_in else None)
+    quick = _quick(knowledge, talk.quick_tally, indexer if embedders.built_in else None)
     services = MemoryServices(
         conversation=talk.services,
         state=state,
@@ -279,7 +289,14 @@ def compose(store: Store, clock: Clock, settings: Settings, given: HostModels) -
         ),
         portability=_portability(store, clock, settings, known, taught.lessons, todos),
         log=AccessLog(store, clock, limits, settings.access_log),
-        catch_up=CatchUp(store, clock, quick, settings.catch_up_ms / 1_000, indexer.lacks_little),
+        catch_up=CatchUp(
+            store=store,
+            clock=clock,
+            handlers=quick,
+            seconds=settings.catch_up_ms / 1_000,
+            read_some=intake.read_some,
+            indexes=indexer.lacks_little,
+        ),
     )
     handlers: dict[str, Handler] = {
         TIDY: tidy_handler(store, clock),

@@ -4,8 +4,9 @@ Rows arrive table by table in the order of `ports.tables.rows.TABLES`, each by p
 its messages and an operation before the row it wrote. Memory grows with sessions and derived rows, not with messages.
 
 `Invariants` has the laws of the log and what is derived from it, `DataInvariants` those of state and series. Those of the
-index are in `IndexInvariants`: it can be read, it knows of everything that is held, and of nothing else. Which things are held
-and which are indexed is compared by sums of hashes, so that memory does not grow with them.
+index are in `IndexInvariants`: it can be read, it knows of everything that is held, and of nothing else; but messages that no
+job has counted may wait for it. Which things are held and which are indexed is compared by sums of hashes, so that memory
+grows only with what waits.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from perdure.domain.context.recall import LEXICON
 from perdure.domain.conversation.agent_state import AgentState
@@ -31,6 +33,7 @@ from perdure.domain.scope import Address, Owner
 from perdure.domain.series import CoveredWindow, Entry, PastEntry, Series
 from perdure.domain.state import Revision
 from perdure.domain.text.rules import Json, brief
+from perdure.engine.conversation.jobs import TALLY
 from perdure.engine.extraction.predicates import is_single_valued
 from perdure.engine.knowledge.terms import NAME_KEY, UNKEYED, terms_of
 from perdure.engine.search.entries import HEADER, VERSION, name_hash, passages_in
@@ -318,6 +321,29 @@ class IndexInvariants:
     _numbers: dict[Owner, array[int]] = field(default_factory=dict)
     _passages: dict[Owner, array[int]] = field(default_factory=dict)
     _replaced: dict[Owner, set[int]] = field(default_factory=dict)
+    _tallied: dict[tuple[Owner, tuple[Any, ...]], int] = field(default_factory=dict)
+    _waiting: dict[Owner, set[int]] = field(default_factory=dict)
+    """Messages that may be indexed or not, by hash."""
+    _uncounted: set[tuple[Owner, tuple[Any, ...]]] = field(default_factory=set)
+    """Sessions that have such messages, and no job that counts them, as far as one has streamed by."""
+
+    def tally(self, owner: Owner, session: tuple[Any, ...], up_to_seq: int) -> None:
+        """How far the messages of a session are counted, which they are once they are indexed."""
+        self._tallied[owner, session] = up_to_seq
+
+    def expect_message(self, owner: Owner, session: tuple[Any, ...], seq: int, ref: str) -> None:
+        if seq <= self._tallied.get((owner, session), 0):
+            self.expect(owner, "message", ref)
+        else:
+            self._waiting.setdefault(owner, set()).add(name_hash(ref))
+            self._uncounted.add((owner, session))
+
+    def job(self, job: Job) -> Iterator[Finding]:
+        """What waits to be done for an owner."""
+        if job.kind == TALLY and job.state != "done":
+            told = job.payload
+            self._uncounted.discard((job.owner, (told["agent"], told["channel"], told["session_number"])))
+        return iter(())
 
     def expect(self, owner: Owner, kind: str, ref: str) -> None:
         """Something that must be found streams by."""
@@ -340,7 +366,8 @@ class IndexInvariants:
             yield Finding("entries are numbered up to what the head says", where, f"the head says {self._last.get(owner, 0)}")
         self._passages.setdefault(owner, array("H")).append(passages_in(body))
         if body:
-            _add(self._indexed, (owner, kind), ref)
+            if kind != "message" or name_hash(ref) not in self._waiting.get(owner, ()):
+                _add(self._indexed, (owner, kind), ref)
             times, passages, speaker, _, terms = HEADER.unpack_from(body)[-5:] if len(body) >= HEADER.size else (0, 0, 0, 0, -1)
             if HEADER.size + 16 * times + 8 * passages + 9 * terms + speaker != len(body):
                 yield Finding("every row can be read", where, "its body is cut off or altered")
@@ -377,6 +404,10 @@ class IndexInvariants:
     def end(self) -> Iterator[Finding]:
         for owner in sorted({owner for owner, _ in self._expected} - self._last.keys(), key=whose):
             yield Finding("everything held is indexed, and nothing else", whose(owner), "there is no index at all")
+        for owner, (agent, channel, number) in sorted(self._uncounted, key=lambda place: (whose(place[0]), place[1])):
+            yield Finding(
+                "messages that are not counted wait with a job", _where(owner, Address(agent, channel), number), "no job"
+            )
         for owner in self._built:
             for kind in ("message", "memory", "todo", "instruction"):
                 held, indexed = self._expected.get((owner, kind), (0, 0)), self._indexed.get((owner, kind), (0, 0))

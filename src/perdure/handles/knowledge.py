@@ -13,14 +13,7 @@ from perdure.domain.knowledge.instructions import Instruction
 from perdure.domain.knowledge.journal import Operation
 from perdure.domain.knowledge.keys import check_ref
 from perdure.domain.knowledge.memories import MemoryRecord, Statement
-from perdure.domain.knowledge.proposals import (
-    IMPORTANCE_MAX,
-    EntityType,
-    FactType,
-    MemoryType,
-    TodoKind,
-    TodoProposal,
-)
+from perdure.domain.knowledge.proposals import IMPORTANCE_MAX, EntityType, FactType, MemoryType, TodoKind, TodoProposal
 from perdure.domain.scope import Scope
 from perdure.domain.text.rules import brief, check_choice, check_flag
 from perdure.engine.knowledge.audit import read_export
@@ -63,6 +56,7 @@ class InstructionHandle(Handle, namespace="instructions"):
         self._do = instructions
 
     @operation("read")
+    @fresh()
     def list(
         self, *, withdrawn: Annotated[bool, Arg("Also withdrawn ones.")] = False, limit: arg.Limit = 100
     ) -> Sequence[Instruction]:
@@ -70,6 +64,7 @@ class InstructionHandle(Handle, namespace="instructions"):
         return self._do.list_(self.scope, withdrawn=withdrawn, limit=limit)
 
     @operation("change")
+    @fresh()
     def add(
         self,
         text: Annotated[

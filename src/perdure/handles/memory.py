@@ -108,7 +108,7 @@ class Memory(Handle):
     @property
     def instructions(self) -> InstructionHandle:
         """What the user has told this agent to do from now on."""
-        return InstructionHandle(self.scope, self._do.knowledge.instructions, self._log)
+        return fresh_as(self, InstructionHandle(self.scope, self._do.knowledge.instructions, self._log))
 
     @property
     def lessons(self) -> LessonHandle:

@@ -16,14 +16,13 @@ import perdure
 from perdure import InvalidInput, Limits, Memory, NewMessage, NotFound
 from perdure.domain.knowledge.instructions import Instruction
 from perdure.domain.knowledge.proposals import Evidence
-from perdure.engine.conversation.append import draft
 from perdure.engine.extraction.orders import standing_instructions
 from perdure.engine.text.hygiene import fingerprints
 from perdure.handles.knowledge import InstructionHandle
 from perdure.ports.tables.rows import TABLES
 from perdure.services.knowledge.instructions import (
     EVIDENCE_MAX,
-    ORDERS_PER_APPEND_MAX,
+    ORDERS_AT_ONCE_MAX,
     STANDING_MAX,
     Instructions,
     orders_in,
@@ -55,12 +54,9 @@ class Talk:
         return message
 
     def take(self, *messages: perdure.Message) -> int:
-        by = self.engine._services.conversation.ingest.drafting(self.clock.now())
-        orders = orders_in([draft(NewMessage(one.role, one.content, id=one.id, at=one.at), by) for one in messages])
+        orders = orders_in(messages)
         scope = self.memory.scope
-        return self.engine._store.write(
-            scope.owner, lambda tx: take_in(tx, scope.address, messages, orders, now=self.clock.now())
-        )
+        return self.engine._store.write(scope.owner, lambda tx: take_in(tx, messages, orders, now=self.clock.now()))
 
     def standing(self) -> list[str]:
         return [one.content for one in self.handle.list()]
@@ -212,12 +208,12 @@ def test_beyond_a_bound_the_oldest_gives_way(talk: Talk) -> None:
     assert talk.handle.list()[0].evidence[0].message == "m1"
 
 
-def test_of_one_append_the_last_orders_are_taken(memory_talk: Talk) -> None:
-    texts = [f"Whenever I mention item {number}, give me its price." for number in range(ORDERS_PER_APPEND_MAX + 5)]
-    by = memory_talk.engine._services.conversation.ingest.drafting(START)
-    found = orders_in([draft(NewMessage("user", text, id=f"m{number}"), by) for number, text in enumerate(texts)])
+def test_of_messages_that_are_read_together_the_last_orders_are_taken(memory_talk: Talk) -> None:
+    texts = [f"Whenever I mention item {number}, give me its price." for number in range(ORDERS_AT_ONCE_MAX + 5)]
+    said = [NewMessage("user", text, id=f"m{number}") for number, text in enumerate(texts)]
+    found = orders_in(memory_talk.memory.append_many(said))
     assert next(iter(found)) == "m5"
-    assert len(found) == ORDERS_PER_APPEND_MAX
+    assert len(found) == ORDERS_AT_ONCE_MAX
 
 
 def test_what_is_imported_late_takes_back_nothing_newer(memory_talk: Talk) -> None:

@@ -268,7 +268,8 @@ BREAKAGES = {
     "entries are numbered up to what the head says": "UPDATE index_heads SET last = 3, vectored = 3",
     "a pack holds the entries that it says": a_pack(1, 3, 1, 2),
     "what a pack holds is there, or something says that it is gone": a_pack(900, 901, 900, 901),
-    "everything held is indexed, and nothing else": "DELETE FROM index_entries WHERE kind = 'message' AND number = 1",
+    "everything held is indexed, and nothing else": "DELETE FROM index_entries WHERE ref = 'm1'",
+    "messages that are not counted wait with a job": "UPDATE tallies SET up_to_seq = 1 WHERE session_number = 1",
     "every row can be read": "UPDATE messages SET tool_calls = '[{]' WHERE tool_calls IS NOT NULL",
     "the schema is the expected one": "DROP INDEX jobs_open",
 }
@@ -302,7 +303,7 @@ OTHER_WAYS = [
     ("everything held is indexed, and nothing else", "UPDATE index_entries SET kind = 'todo' WHERE kind = 'memory'"),
     (
         "everything held is indexed, and nothing else",
-        "INSERT INTO index_entries SELECT space, user_id, 9000, kind, 'more', 0, body FROM index_entries WHERE number = 1",
+        "INSERT INTO index_entries SELECT space, user_id, 9000, kind, 'more', 0, body FROM index_entries WHERE ref = 'm1'",
     ),
     ("everything held is indexed, and nothing else", "DELETE FROM index_entries"),
     (
@@ -317,7 +318,7 @@ OTHER_WAYS = [
         "every row can be read",
         "UPDATE index_entries SET body = CAST(substr(body, 1, 76) || x'ff000000' || substr(body, 81) AS BLOB) WHERE ref = 'm1'",
     ),
-    ("every row can be read", "UPDATE index_entries SET replaces = 99 WHERE number = 1"),
+    ("every row can be read", "UPDATE index_entries SET replaces = 99 WHERE ref = 'm1'"),
     ("every row can be read", "UPDATE index_vectors SET body = x'0011'"),
     ("every row can be read", "UPDATE decisions SET body = 'weather'"),
     ("every row can be read", "UPDATE decisions SET body = '[\"weather\"]'"),

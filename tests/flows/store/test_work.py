@@ -157,5 +157,5 @@ def test_a_request_over_http_does_no_more_than_its_budget(engine: perdure.Engine
 
 
 def test_a_call_that_grew_is_named_with_what_grew() -> None:
-    with pytest.raises(AssertionError, match=r"append does more .*'statements': '1007, and at most 10'"):
+    with pytest.raises(AssertionError, match=r"append does more .*'statements': '1007, and at most 7'"):
         check("append", {"statements": 1_007, "syncs": 1})

@@ -7,12 +7,13 @@ from perdure.adapters.clock import SystemClock
 from perdure.adapters.sqlite.store import SqliteStore
 from perdure.domain.jobs import Job
 from perdure.engine.conversation.jobs import TALLY
+from perdure.services.conversation.intake import Intake
 from perdure.services.conversation.upkeep import tally_handler
 from perdure.services.jobs.worker import Effect, Worker
 
 path, lease_s, manner = sys.argv[1:]
 store, clock = SqliteStore(path), SystemClock()
-tally = tally_handler(store, clock)
+tally = tally_handler(store, clock, Intake(store, clock, "UTC").read_up_to)
 
 
 def hang(job: Job) -> Effect | None:

@@ -56,6 +56,9 @@ class MemoryIndex:
     def count_entries(self, kind: str) -> int:
         return sum(row.kind == kind for row in self._tables.each(INDEX_ENTRIES))
 
+    def begin(self) -> None:
+        self._pending.begun = True
+
     def add(self, entries: Sequence[NewEntry], *, now: datetime) -> None:
         self._pending.add(entries, now)
 
@@ -77,9 +80,10 @@ class MemoryIndex:
             if entry is not None and entry.body == row.body and name not in pending.added:
                 del pending.entries[name], held[name]
         made = forms.planned(pending, {name: row.number for name, row in held.items()}, self.head().last)
+        if made or pending.begun:
+            self._advance(len(made))
         if not made:
             return None
-        self._advance(len(made))
         for new in made:
             if new.kind == forms.GONE:
                 self._drop_packs(new.replaces)

@@ -48,6 +48,9 @@ class SqlIndex:
         [(count,)] = self._run.all("count_index_entries", kind=kind)
         return int(count)
 
+    def begin(self) -> None:
+        self._pending.begun = True
+
     def add(self, entries: Sequence[NewEntry], *, now: datetime) -> None:
         self._pending.add(entries, now)
 
@@ -71,6 +74,8 @@ class SqlIndex:
         held = {name: number for name, (number, _, _) in found.items()}
         count = sum(entry is not None or name in held for name, entry in pending.entries.items())
         if not count:
+            if pending.begun:
+                self._advance(0)
             return None
         made = forms.planned(pending, held, self._advance(count))
         for new in made:

@@ -191,7 +191,7 @@ class Uncovered:
     waiting: int = 0
     """Entries that are found by their words only, because their vectors are still to be made."""
     unindexed: bool = False
-    """Things were stored before there was an index, and the job that takes them in has not finished."""
+    """Things are stored that the index does not hold yet, and the job that takes them in has not finished."""
     degraded: str | None = None
     """Why meaning was not compared, or only in part; None if it was."""
     gaps: tuple[SeriesGap, ...] = ()

@@ -15,7 +15,6 @@ from perdure.domain.scope import ID_BYTES_MAX, Address, MessageId, SessionId, To
 from perdure.domain.text.rules import Json, brief, check_choice, check_id, encode_json, same_json, utf8_size
 from perdure.domain.text.secrets import without_secrets
 from perdure.domain.times.instants import check_instant
-from perdure.engine.search.entries import IndexedText, words_of
 from perdure.engine.text.tokens import estimate_tokens
 
 TOKENS_MAX = 2**31 - 1
@@ -39,8 +38,6 @@ class MessageDraft:
     tokens: int
     metadata: Mapping[str, Json]
     tool_calls: tuple[ToolCall, ...]
-    words: IndexedText
-    """What the index will know of its text."""
     may_be_stray: bool = False
     """It may answer a call that nobody made here: then it pairs with nothing."""
 
@@ -66,8 +63,6 @@ class DraftRules:
     new_id: Callable[[], str]
     count: Callable[[str], int] = estimate_tokens
     """Counts the tokens of messages that come without a count."""
-    zone: str = "UTC"
-    """What times of day in a text mean."""
 
 
 def draft(message: NewMessage, by: DraftRules) -> MessageDraft:
@@ -102,7 +97,6 @@ def draft(message: NewMessage, by: DraftRules) -> MessageDraft:
         tokens=_check_tokens(message, by.count),
         metadata=metadata,
         tool_calls=tuple(tool_calls),
-        words=words_of(message.content, at, by.zone),
     )
 
 

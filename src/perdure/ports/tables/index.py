@@ -100,6 +100,9 @@ class IndexTx(IndexView, Protocol):
     """What is added, put and removed here, packs included, is done when the transaction ends, after everything else in it,
     together with the job that makes vectors: rivals wait for each other only then, and in one order."""
 
+    def begin(self) -> None:
+        """Have there be an index for what is still to be taken in: empty, if there is none."""
+
     def add(self, entries: Sequence[NewEntry], *, now: datetime) -> None:
         """Have entries of things that are new inserted. One that is indexed already is a `Conflict`."""
 
@@ -143,6 +146,7 @@ class PendingEntries:
     added: set[tuple[str, str]] = field(default_factory=set)
     """What must not be held already."""
     without_packs: bool = False
+    begun: bool = False
     now: datetime | None = None
 
     @property

@@ -135,12 +135,12 @@ class RecallService:
         span = wanted.time_range or asked.time_range
         uncovered = Uncovered(
             waiting=found.waiting,
-            unindexed=found.head.lexicon != LEXICON and found.holds,
+            unindexed=found.partial or (found.head.lexicon != LEXICON and found.holds),
             degraded="; ".join(filter(None, (degraded, found.trouble, trouble))) or None,
             gaps=self._gaps(scope, kept, span),
             cut=cut,
         )
-        if uncovered.unindexed or self.embedders.is_another(found.head.embedder):
+        if (found.head.lexicon != LEXICON and found.holds) or self.embedders.is_another(found.head.embedder):
             with suppress(ReadOnly):
                 self.store.write(
                     scope.owner, lambda tx: tx.enqueue(index_job(now), now=now, queue_max=self.limits.queue_jobs_max)
@@ -265,8 +265,9 @@ class RecallService:
             priced = [_with_neighbours(view, hit, query.neighbours, self.count) for hit in priced]
         failing = job is not None and job.last_error is not None and (job.state == "dead" or job.attempts > 0)
         trouble = f"vectors could not be made: {job.last_error}" if failing and job is not None else None
-        holds = held.head.incarnation != "" or bool(view.list_sessions(None, limit=1))
-        return _SearchResult(priced, held.head, waiting, trouble, holds)
+        # Before anything was taken in there is no index, and nothing that it lacks.
+        holds = held.head.incarnation != "" or (not held.unread and bool(view.list_sessions(None, limit=1)))
+        return _SearchResult(priced, held.head, waiting, trouble, holds, held.partial)
 
     def _price(self, hit: Hit) -> int:
         """What it costs to show, with the current values that come with it."""
@@ -352,6 +353,8 @@ class _SearchResult:
     """Why vectors are missing, if making them fails."""
     holds: bool
     """Whether there is anything that could be found."""
+    partial: bool
+    """Whether messages are missing that nobody has taken in yet."""
 
 
 def _kind(code: int) -> str:

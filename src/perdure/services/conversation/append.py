@@ -1,4 +1,4 @@
-"""Appending messages: one short transaction that stores them together with the job they cause, and never waits on a model."""
+"""Appending messages: one short transaction that stores them together with the job they cause. Nothing is read in them here."""
 
 from __future__ import annotations
 
@@ -17,10 +17,8 @@ from perdure.domain.scope import Address, MessageId, Scope, SessionId, ToolCallI
 from perdure.engine.conversation.append import AppendPlan, DraftRules, LogPlacement, MessageDraft, draft
 from perdure.engine.conversation.client_forms import client_messages
 from perdure.engine.conversation.jobs import TALLY, session_job
-from perdure.engine.search.entries import message_entry
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store, Tx
-from perdure.services.knowledge.instructions import Orders, orders_in, take_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +29,6 @@ class Appender:
     session_idle: timedelta
     count: Callable[[str], int]
     """Counts the tokens of messages that come without a count."""
-    zone: str = "UTC"
     writer: Writer = "user"
     """Who logs: what an agent logs is its word, whatever role it gives."""
 
@@ -60,7 +57,6 @@ class Appender:
             return []
         # Ids made here cannot be held yet, except when the work runs again after an answer was lost.
         given = [one.id for one in drafts if one.message.id is not None]
-        orders = orders_in(drafts)
         runs = 0
 
         def work(tx: Tx) -> list[Message]:
@@ -71,7 +67,7 @@ class Appender:
                 # The session is locked first, as everywhere: in another order, two could wait for each other.
                 tx.latest_session(scope.address)
                 check_floor(tx, scope.address, holder, self.clock.now())
-            return self.put(tx, scope, drafts, suspects, now=by.now, orders=orders)
+            return self.put(tx, scope, drafts, suspects, now=by.now)
 
         return self.store.write(scope.owner, work)
 
@@ -84,7 +80,7 @@ class Appender:
 
     def drafting(self, now: datetime) -> DraftRules:
         """What makes drafts of messages that arrive now."""
-        return DraftRules(self.limits, now, self.clock.new_id, self.count, self.zone)
+        return DraftRules(self.limits, now, self.clock.new_id, self.count)
 
     def _marked(self, made: MessageDraft) -> MessageDraft:
         if self.writer == "user" or made.message.role != "user":
@@ -92,14 +88,7 @@ class Appender:
         return replace(made, metadata={**made.metadata, WRITER_KEY: self.writer})
 
     def put(
-        self,
-        tx: Tx,
-        scope: Scope,
-        drafts: Sequence[MessageDraft],
-        suspects: Sequence[MessageId],
-        *,
-        now: datetime,
-        orders: Orders | None = None,
+        self, tx: Tx, scope: Scope, drafts: Sequence[MessageDraft], suspects: Sequence[MessageId], *, now: datetime
     ) -> list[Message]:
         """`append` as part of a transaction. `suspects` are the ids that may be held already."""
         address, queue_max = scope.address, self.limits.queue_jobs_max
@@ -107,9 +96,8 @@ class Appender:
         if plan.messages:
             tx.put_sessions(plan.sessions.values())
             tx.append(plan.messages)
-            take_in(tx, address, plan.messages, orders_in(drafts) if orders is None else orders, now=now)
-            words = {one.id: one.words for one in drafts}
-            tx.index.add([message_entry(message, words[message.id]) for message in plan.messages], now=now)
+            if any(one.seq == 1 for one in plan.messages):
+                tx.index.begin()
             if plan.calls:
                 tx.put_calls(address, plan.calls.values())
             _count_turns(tx, address, plan.messages)

@@ -15,7 +15,7 @@ from perdure.domain.conversation.messages import Cursor, Message, MessageQuery, 
 from perdure.domain.conversation.tally import Tally, extended
 from perdure.domain.jobs import Job, NewJob
 from perdure.domain.knowledge.journal import Attribution
-from perdure.domain.scope import Address
+from perdure.domain.scope import Address, Owner
 from perdure.engine.conversation.jobs import (
     CURATE,
     EXTRACT,
@@ -32,6 +32,7 @@ from perdure.ports.clock import Clock
 from perdure.ports.store import Store, Tx, View
 from perdure.services.conversation.digests import covered, rolling_is_due, spine_is_due
 from perdure.services.conversation.folds import Folds, SessionKey, working_tokens
+from perdure.services.index.unread import SessionPlace
 from perdure.services.jobs.worker import Effect, Handler, RunLater
 from perdure.services.models.writer import SummaryFailed
 
@@ -190,8 +191,17 @@ ACTOR = "tally/1"
 MESSAGES_PER_RUN = 1_000
 
 
-def tally_handler(store: Store, clock: Clock, after: Callable[[Address, int], Effect] | None = None) -> Handler:
-    """`after` gives what else the newest messages of a session cause; it is committed together with the count."""
+def tally_handler(
+    store: Store,
+    clock: Clock,
+    read_up_to: Callable[[Owner, SessionPlace, int], None],
+    after: Callable[[Address, int], Effect] | None = None,
+    *,
+    messages_per_run: int = MESSAGES_PER_RUN,
+) -> Handler:
+    """What it counts is read by `read_up_to` first. `after` gives what else the newest messages of a session cause; it is
+    committed together with the count.
+    """
 
     def handle(job: Job) -> Effect | None:
         address = Address(job.payload["agent"], job.payload["channel"])
@@ -199,12 +209,13 @@ def tally_handler(store: Store, clock: Clock, after: Callable[[Address, int], Ef
 
         def read(view: View) -> tuple[Tally, list[Message]]:
             held = view.find_tally(address, number) or Tally(address, number)
-            query = MessageQuery(address, MESSAGES_PER_RUN, number, after=Cursor(number, held.up_to_seq))
+            query = MessageQuery(address, messages_per_run, number, after=Cursor(number, held.up_to_seq))
             return held, view.list_messages(query)
 
         held, messages = store.read(job.owner, read)
         if not messages:
             return None if after is None else after(address, number)
+        read_up_to(job.owner, (address, number), messages[-1].seq)
         now = clock.now()
         counted = extended(held, messages)
         by = Attribution(ACTOR, now, f"messages {messages[0].seq} to {messages[-1].seq} arrived")
@@ -216,7 +227,7 @@ def tally_handler(store: Store, clock: Clock, after: Callable[[Address, int], Ef
             tx.put_tally(counted, by=by)
             if after is not None:
                 after(address, number)(tx)
-            if len(messages) == MESSAGES_PER_RUN:
+            if len(messages) == messages_per_run:
                 # More may be waiting: the job marks itself to run again.
                 tx.enqueue(session_job(TALLY, address, number, now), now=now, queue_max=2**31)
 

@@ -187,7 +187,9 @@ def _carry_out(tx: Tx, choice: ForgetPlan, by: Attribution, zone: str) -> tuple[
     blanked += _settle_names(tx, changed["records"], choice, by)
     messages = {message.id: message for message in struck}
     messages |= {message.id: message for message in (to_message((*row, "")) for row in changed["messages"])}
-    enter_messages(tx, messages.values(), zone, now=by.at)
+    known = tx.index.find_entries("message", list(messages))
+    # What nobody has read yet is read as it is now.
+    enter_messages(tx, [messages[MessageId(ref)] for ref in known], zone, now=by.at)
     enter_state(tx, {str(row[2]) for row in changed["state_revisions"]}, now=by.at)
     enter_series(tx, {str(row[2]) for row in changed["series"]}, now=by.at)
     touched = {(message.address, message.session_number) for message in messages.values()}

@@ -15,12 +15,16 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from perdure.domain.scope import Owner
+from perdure.domain.scope import MessageId, Owner
+from perdure.engine.conversation.jobs import TALLY
 from perdure.ports.store import View
 from perdure.ports.tables.index import IndexEntry, IndexHead
+from perdure.services.index.unread import UnreadMessages, newest_unread, sessions_of
+from perdure.services.index.writes import entry_of
+from perdure.services.jobs.catch_up import is_read_again
 
 if TYPE_CHECKING:
     from perdure.engine.search.index import SegmentStack
@@ -30,6 +34,11 @@ if TYPE_CHECKING:
 CACHE_BYTES_MAX = 512 * 1024 * 1024
 """What the shelves of all users may take together; those not asked for the longest are dropped first."""
 ROWS_MAX = 100_000_000
+UNREAD_MAX = 100
+"""Messages that were not taken in yet and are found nevertheless; of more, an answer says that they are missing."""
+AHEAD_MAX = 4
+"""Users whose shelves are kept with such messages: where somebody takes them in, they are needed once."""
+WAITING_MAX = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,18 +47,52 @@ class CachedIndex:
 
     stack: SegmentStack
     head: IndexHead
+    unread: tuple[MessageId, ...] = ()
+    """Messages that are in the stack and not in the index, because nobody has taken them in yet."""
+    partial: bool = False
+    """Whether there may be more of these, which are not in the stack."""
 
 
 class IndexCache:
     """Safe to share between threads: a shelf is never changed, only replaced."""
 
-    def __init__(self, bytes_max: int = CACHE_BYTES_MAX) -> None:
+    def __init__(self, zone: str, bytes_max: int = CACHE_BYTES_MAX) -> None:
+        self._zone = zone
         self._bytes_max = bytes_max
         self._held: OrderedDict[Owner, CachedIndex] = OrderedDict()
+        self._ahead: OrderedDict[Owner, CachedIndex] = OrderedDict()
         self._lock = threading.Lock()
 
     def current(self, view: View, owner: Owner) -> CachedIndex:
-        """The owner's shelf as of the transaction."""
+        """The owner's shelf as of the transaction, with what was appended and not yet taken in."""
+        waiting = view.ask_waiting((TALLY,), limit=WAITING_MAX)
+        held = self._indexed(view, owner)
+        places = [] if is_read_again() else sessions_of(waiting())
+        unread = newest_unread(view, places, limit=UNREAD_MAX) if places else None
+        if unread is None or not unread.messages:
+            return held if unread is None or not unread.more else replace(held, partial=True)
+        return self._with_unread(owner, held, unread)
+
+    def _with_unread(self, owner: Owner, held: CachedIndex, unread: UnreadMessages) -> CachedIndex:
+        from perdure.engine.search.index import stacked
+        from perdure.engine.search.segments import segment_of
+
+        ids = tuple(message.id for message in unread.messages)
+        with self._lock:
+            ahead = self._ahead.get(owner)
+        if ahead is None or (ahead.head, ahead.unread) != (held.head, ids):
+            entries = [entry_of(message, self._zone) for message in unread.messages]
+            rows = [(held.head.last + place, 0, entry.ref, entry.body) for place, entry in enumerate(entries, 1)]
+            stack = stacked([*held.stack.segments, segment_of(rows)], held.stack)
+            ahead = CachedIndex(stack, held.head, ids)
+            with self._lock:
+                self._ahead[owner] = ahead
+                self._ahead.move_to_end(owner)
+                while len(self._ahead) > AHEAD_MAX:
+                    self._ahead.popitem(last=False)
+        return replace(ahead, partial=unread.more)
+
+    def _indexed(self, view: View, owner: Owner) -> CachedIndex:
         head = view.index.head()
         with self._lock:
             held = self._held.get(owner)
@@ -65,6 +108,7 @@ class IndexCache:
     def drop(self, owner: Owner) -> None:
         with self._lock:
             self._held.pop(owner, None)
+            self._ahead.pop(owner, None)
 
     @property
     def bytes(self) -> int:

@@ -25,6 +25,7 @@ from perdure.ports.store import Progress, Store, Tx, View, check_progress
 from perdure.ports.tables.index import GONE, IndexEntry, IndexHead, Pack
 from perdure.services.index.cache import dims_of
 from perdure.services.index.reads import Name, read_found
+from perdure.services.index.unread import SessionPlace
 from perdure.services.index.writes import ENTRY_OF, ZONE, enter_digests, enter_record, entry_of
 from perdure.services.models.embedders import awaited, embedded, embedder_id
 
@@ -44,6 +45,8 @@ class Indexer:
     embedder: Callable[[], Embedder | None]
     """The embedder in use, loaded when it is first asked for; None: meaning is not compared."""
     zone: str
+    read_up_to: Callable[[Owner, SessionPlace, int], None]
+    """Has the messages of a session read that nobody has read yet, up to one."""
 
     def handle(self, job: Job) -> None:
         """Bring the owner's index up to date."""
@@ -167,6 +170,7 @@ class Indexer:
     def _entered(self, owner: Owner) -> Iterator[int]:
         now = self.clock.now()
         for session in self.store.read(owner, lambda view: view.list_sessions(None, limit=SESSIONS_MAX)):
+            self.read_up_to(owner, (session.address, session.number), session.messages)
             yield from self._enter_messages(owner, session)
             self.store.write(owner, lambda tx: _enter_layers(tx, session, now))  # noqa: B023 - it runs before the next turn
         self.store.write(owner, lambda tx: enter_digests(tx, SPINE_ADDRESS, SPINE_SESSION, "spine", now=now))
@@ -187,6 +191,10 @@ class Indexer:
             owner,
             lambda view: view.list_messages(MessageQuery(session.address, PAGE, session.number, after=after)),  # noqa: B023
         ):
+            # What was said since is read by the job that counts it.
+            page = [message for message in page if message.seq <= session.messages]
+            if not page:
+                return
             entries = {message.id: entry_of(message, self.zone) for message in page}
 
             def work(tx: Tx, page: Sequence[Message] = page, entries: dict[MessageId, NewEntry] = entries) -> None:

@@ -24,6 +24,7 @@ from perdure.domain.lessons import to_lesson
 from perdure.domain.scope import RESERVED, Address, Owner
 from perdure.domain.state import is_found
 from perdure.engine.search.entries import (
+    IndexedText,
     digest_entry,
     digest_ref,
     instruction_entry,
@@ -43,6 +44,8 @@ ZONE = "UTC"
 """What times of day in records and digests mean: they were put into words by us."""
 STATEMENTS_MAX = 10_000
 PAGE = 1_000
+SHORT_CHARS_MAX = 4_000
+"""The words of longer messages are not kept at hand."""
 ENTRY_OF: Mapping[RecordKind, str] = {
     "statement": "memory",
     "todo": "todo",
@@ -104,7 +107,14 @@ def enter_messages(tx: Tx, messages: Iterable[Message], zone: str, *, now: datet
 
 def entry_of(message: Message, zone: str) -> NewEntry:
     """The entry of a message that is held."""
-    return message_entry(message, words_of(message.content, message.at, zone))
+    short = len(message.content) <= SHORT_CHARS_MAX
+    return message_entry(message, (_words if short else words_of)(message.content, message.at, zone))
+
+
+@lru_cache(maxsize=1_024)
+def _words(text: str, at: datetime, zone: str) -> IndexedText:
+    """Of a message that an answer has found before it was taken in, the words are known when it is."""
+    return words_of(text, at, zone)
 
 
 def enter_state(tx: Tx, keys: Iterable[str], *, now: datetime) -> None:

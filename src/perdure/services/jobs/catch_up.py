@@ -42,6 +42,9 @@ class CatchUp:
     handlers: Mapping[str, Handler]
     """Of what such a call may do; none: all of it is left to a worker."""
     seconds: float
+    read_some: Callable[[Owner, Sequence[Job], float], None] | None
+    """Has new messages read: their words, and the orders in them. That is no learning, and done whatever the handlers are;
+    None: by a worker alone."""
     indexes: Callable[[Owner], bool] = lambda _owner: False
     """Whether the index of an owner lacks so little that it is made within a call."""
     failures: int = 0
@@ -51,34 +54,47 @@ class CatchUp:
 
     def only_looking(self) -> CatchUp:
         """The same for a caller who may only read: it says what waits and does nothing of it."""
-        return replace(self, handlers={})
+        return replace(self, handlers={}, read_some=None)
 
     def due(self, waiting: Sequence[Job], now: datetime) -> bool:
         """Whether something of this is to be done, and may be done here."""
         return self.seconds > 0 and any(job.kind in self.handlers and is_due(job, now) for job in waiting)
 
-    def run(self, owner: Owner, kinds: Sequence[str]) -> None:
-        """Do what is due for the owner, until nothing is or the time is up; one job of each kind in any case, so that a few
-        messages are read on a slow machine, too. What goes wrong is kept with the job, or counted here: a call that reads
-        answers with what is there.
+    def reads(self, waiting: Sequence[Job]) -> bool:
+        """Whether there may be messages that nobody has read, which may be read here."""
+        return self.read_some is not None and any(job.kind == TALLY for job in waiting)
+
+    def run(self, owner: Owner, kinds: Sequence[str], waiting: Sequence[Job], now: datetime) -> bool:
+        """Do what is due for the owner, until nothing is or the time is up; one page of new messages and one job of each kind
+        in any case, so that a slow machine gets there, too. What goes wrong is kept with the job, or counted here: a call
+        that reads answers with what is there. False if there was nothing to do.
         """
+        due = self.due(waiting, now)
+        if not due and not self.reads(waiting):
+            return False
         try:
-            if self.store.describe().read_only:
-                return
-            until = self.clock.monotonic() + self.seconds
-            self._work(owner, LEARNING, self.seconds)
-            if INDEX_JOB in kinds and INDEX_JOB in self.handlers and self.indexes(owner):
-                self._work(owner, (INDEX_JOB,), max(0.0, until - self.clock.monotonic()))
+            if not self.store.describe().read_only:
+                self._run(owner, kinds, [job for job in waiting if job.kind == TALLY], due=due)
             self.last_failure = None
         except PerdureError as error:
             self.failures += 1
             self.last_failure = in_words(error)
+        return True
+
+    def _run(self, owner: Owner, kinds: Sequence[str], counting: Sequence[Job], *, due: bool) -> None:
+        until = self.clock.monotonic() + self.seconds
+        if self.read_some is not None and counting:
+            _apart(partial(self.read_some, owner, counting, self.seconds))
+        if not due:
+            return
+        self._work(owner, LEARNING, max(0.0, until - self.clock.monotonic()))
+        if INDEX_JOB in kinds and INDEX_JOB in self.handlers and self.indexes(owner):
+            self._work(owner, (INDEX_JOB,), max(0.0, until - self.clock.monotonic()))
 
     def _work(self, owner: Owner, kinds: Sequence[str], seconds: float) -> None:
         mine = {kind: self.handlers[kind] for kind in kinds if kind in self.handlers}
         worker = Worker(self.store, self.clock, mine, f"reading-{self.clock.new_id()}", owner=owner)
-        # In a context of its own: what the jobs change is no doing of the call that waits for them.
-        Context().run(partial(worker.process, seconds, one_of_each=True))
+        _apart(partial(worker.process, seconds, one_of_each=True))
 
     def tell(self, waiting: Sequence[Job], now: datetime) -> None:
         """Have it in the log, once, that work waits which nobody does."""
@@ -92,6 +108,11 @@ class CatchUp:
             )
 
 
+def _apart(work: Callable[[], object]) -> None:
+    """In a context of its own: what it changes is no doing of the call that waits for it."""
+    Context().run(work)
+
+
 @dataclass(slots=True)
 class Reading:
     """A call that reads, while it is under way."""
@@ -100,6 +121,8 @@ class Reading:
     catch_up: CatchUp
     kinds: tuple[str, ...]
     begun: bool = False
+    first: bool = False
+    """Whether its first read is under way."""
     pending: int = 0
     """Jobs that have still to learn from what was written, so that the answer knows nothing of it."""
 
@@ -118,6 +141,12 @@ def reading(owner: Owner, catch_up: CatchUp, *, indexed: bool) -> Iterator[Readi
         _READING.reset(token)
 
 
+def is_read_again() -> bool:
+    """Whether what is being read will be read once more if messages wait to be read: what they say need not be looked up."""
+    call = _READING.get()
+    return call is not None and call.first and call.catch_up.read_some is not None
+
+
 class FreshStore:
     """Passes everything on; the first read of a call that reads is made again once what was due is done."""
 
@@ -134,10 +163,13 @@ class FreshStore:
             waiting = view.ask_waiting(call.kinds, limit=WAITING_MAX)
             return work(view), waiting()
 
-        answer, waiting = self._inner.read(owner, beside, deadline_s=deadline_s)
+        call.first = True
+        try:
+            answer, waiting = self._inner.read(owner, beside, deadline_s=deadline_s)
+        finally:
+            call.first = False
         now = call.catch_up.clock.now()
-        if call.catch_up.due(waiting, now):
-            call.catch_up.run(owner, call.kinds)
+        if call.catch_up.run(owner, call.kinds, waiting, now):
             answer, waiting = self._inner.read(owner, beside, deadline_s=deadline_s)
         left = [job for job in waiting if job.kind in LEARNING]
         call.pending = len(left)

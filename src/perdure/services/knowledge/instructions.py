@@ -1,4 +1,4 @@
-"""Standing instructions: orders of the user to one agent, taken in with the message that gives them, or changed by hand.
+"""Standing instructions: orders of the user to one agent, found in the messages that give them, or changed by hand.
 
 Another agent neither sees nor changes them.
 """
@@ -22,10 +22,9 @@ from perdure.domain.knowledge.proposals import Evidence
 from perdure.domain.knowledge.records import RecordQuery
 from perdure.domain.knowledge.writers import Writer, only_people
 from perdure.domain.limits import Limits
-from perdure.domain.scope import ID_BYTES_MAX, Address, MessageId, Scope
+from perdure.domain.scope import ID_BYTES_MAX, MessageId, Scope
 from perdure.domain.text.rules import check_id, utf8_size
 from perdure.domain.times.instants import to_us
-from perdure.engine.conversation.append import MessageDraft
 from perdure.engine.extraction.order_topics import says_same_order, withdraws
 from perdure.engine.extraction.orders import OrderSpan, standing_instructions
 from perdure.engine.text.hygiene import fingerprint, hides_something, holds_secret, refusal
@@ -35,8 +34,8 @@ from perdure.services.knowledge.ledger import Ledger
 
 STANDING_MAX = 50
 """Orders that stand for one agent; the oldest gives way."""
-ORDERS_PER_APPEND_MAX = 200
-"""Of one append, the last ones: an import of years of talk is no reason for an endless transaction."""
+ORDERS_AT_ONCE_MAX = 200
+"""Of messages that are read together, the last ones: years of talk are no reason for an endless transaction."""
 EVIDENCE_MAX = 100
 CLOCKS_DIFFER_MAX = timedelta(days=1)
 """Times are the callers': by up to this much, what was said later may bear an earlier one."""
@@ -59,43 +58,45 @@ class OrderSentence:
 Orders = Mapping[MessageId, tuple[OrderSentence, ...]]
 
 
-def orders_in(drafts: Iterable[MessageDraft]) -> Orders:
-    """What the user orders in messages that are about to be stored. Pure: done before the transaction that stores them."""
-    said = [one for one in drafts if one.message.role == "user" and WRITER_KEY not in one.metadata]
-    found = {one.id: _orders(one.message.content) for one in said}
+def orders_in(messages: Iterable[Message]) -> Orders:
+    """What the user orders in these messages. Pure: done before the transaction that keeps it."""
+    said = [one for one in messages if one.role == "user" and WRITER_KEY not in one.metadata]
+    found = {one.id: _orders(one.content) for one in said}
     some = {message: orders for message, orders in found.items() if orders}
-    left = ORDERS_PER_APPEND_MAX
+    left = ORDERS_AT_ONCE_MAX
     for message in reversed(list(some)):
         some[message] = some[message][:left]
         left -= len(some[message])
     return {message: orders for message, orders in some.items() if orders}
 
 
-def take_in(tx: Tx, address: Address, messages: Sequence[Message], orders: Orders, *, now: datetime) -> int:
-    """Keep what `orders_in` found in messages that this transaction stores; how many records that changed.
+def take_in(tx: Tx, messages: Sequence[Message], orders: Orders, *, now: datetime) -> int:
+    """Keep what `orders_in` found in these messages; how many records that changed.
 
     Locks the records of the owner if there is something to keep, so call it after the sessions are locked and before
     counters and jobs are touched. Taking the same words in again changes nothing, also if that was undone meanwhile.
     """
-    said = [(message, order) for message in messages if message.role == "user" for order in orders.get(message.id, ())]
-    prints = sorted({one for _, order in said for one in order.prints})
-    echoes = tx.records.find_echoes(prints) if prints else set()
-    fresh = [(message, order) for message, order in said if not order.prints & echoes]
+    said = [(message, order) for message in messages for order in orders.get(message.id, ())]
+    fresh = [(message, order) for message, order in said if not _is_echo(tx, message, order)]
     if not fresh:
         return 0
     ledger = Ledger(tx, Attribution(READER, now, "the user said so"))
     for message, order in fresh:
         ledger.next_action()
-        _take(tx, ledger, message, order, address.agent)
+        _take(tx, ledger, message, order)
     return ledger.writes
+
+
+def _is_echo(tx: Tx, message: Message, order: OrderSentence) -> bool:
+    """Whether these words had been put into a prompt when they were said."""
+    return bool(order.prints and tx.records.find_echoes(sorted(order.prints), until=message.at))
 
 
 def take_order(tx: Tx, ledger: Ledger, message: Message, place: Evidence) -> None:
     """Keep a sentence of a message that was found to be an order only when it was looked through."""
     order = _order(message.content, OrderSpan(place.start, place.end, "order"))
-    echoes = tx.records.find_echoes(sorted(order.prints), until=message.at) if order.prints else set()
-    if not echoes and _may_be_kept(order.content, order.kind):
-        _take(tx, ledger, message, order, message.address.agent)
+    if _may_be_kept(order.content, order.kind) and not _is_echo(tx, message, order):
+        _take(tx, ledger, message, order)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +113,8 @@ class Instructions:
         content = text.strip()
         if (reason := refusal(content)) is not None:
             raise InvalidInput(f"the instruction {reason}; say it differently")
+        # What was said before is read first: orders take effect in the order in which they were given.
+        self.store.read(scope.owner, lambda _view: None)
         now = self.clock.now()
         made = Instruction(self.clock.new_id(), scope.address.agent, content, now, source="added")
         by = Attribution("user", now, "instruction")
@@ -151,7 +154,7 @@ def standing_orders(view: View, agent: str, rows: int) -> list[Instruction]:
 
 def standing_in(view: View, agent: str) -> list[Instruction]:
     """The orders that stand for an agent, the newest last: all of them belong into its context."""
-    return _instructions(view, "open", agent, STANDING_MAX + ORDERS_PER_APPEND_MAX)
+    return _instructions(view, "open", agent, STANDING_MAX + ORDERS_AT_ONCE_MAX)
 
 
 # -- what is said
@@ -184,7 +187,8 @@ def _lines_at(text: str, found: OrderSpan) -> list[str]:
 # -- what becomes of it
 
 
-def _take(tx: Tx, ledger: Ledger, message: Message, order: OrderSentence, agent: str) -> None:
+def _take(tx: Tx, ledger: Ledger, message: Message, order: OrderSentence) -> None:
+    agent = message.address.agent
     evidence = Evidence(message.id, order.start, order.end, message.at)
     key = _key(evidence)
     if _was_taken(tx, key, evidence):

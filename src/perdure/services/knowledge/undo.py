@@ -23,7 +23,6 @@ from perdure.engine.conversation.jobs import TALLY, session_job
 from perdure.engine.extraction.predicates import is_single_valued
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store, Tx
-from perdure.services.index.writes import ZONE, enter_messages
 from perdure.services.knowledge.ledger import Ledger
 
 UNDO = "undo"
@@ -238,5 +237,4 @@ def _put_back(tx: Tx, taken: Withdrawal, now: datetime) -> None:
         if call is not None and call.session_number == taken.session_number:
             calls[call.id] = replace(call, result_seq=one.seq, failed=one.failed)
     tx.put_calls(taken.address, calls.values())
-    enter_messages(tx, said, ZONE, now=now)
     tx.enqueue(session_job(TALLY, taken.address, taken.session_number, now), now=now, queue_max=QUEUE_MAX)

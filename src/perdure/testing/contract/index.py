@@ -424,6 +424,16 @@ class IndexContract:
 
     # -- head
 
+    def test_an_index_that_is_begun_is_there_and_empty_and_asks_for_no_job(self, store: Store) -> None:
+        change(store, lambda index: index.begin())
+        begun = head(store)
+        assert begun == IndexHead(begun.incarnation, lexicon=LEXICON)
+        assert begun.incarnation
+        assert index_job(store) is None
+        add(store, an_entry("m1"))
+        change(store, lambda index: index.begin())
+        assert head(store) == replace(begun, last=1), "one that is there stays as it is"
+
     def test_a_head_that_is_put_keeps_incarnation_and_last(self, store: Store) -> None:
         add(store, an_entry("m1"), an_entry("m2"))
         held = head(store)
