@@ -67,6 +67,7 @@ class Life(RuleBasedStateMachine):
     """Each rule does something that can be found afterwards, or no more."""
 
     open_subject: Callable[..., Engine]
+    unseen = 0
 
     @initialize()
     def start(self) -> None:
@@ -264,6 +265,11 @@ class Life(RuleBasedStateMachine):
     def another_embedder_is_in_use(self, name: str, version: str) -> None:
         self.models["embedder"].name, self.models["embedder"].version = name, version
 
+    @rule()
+    def nobody_looks_for_a_while(self) -> None:
+        """What is appended meanwhile waits to be taken in, through all that happens."""
+        self.unseen = 4
+
     # -- what always holds
 
     @invariant()
@@ -272,10 +278,17 @@ class Life(RuleBasedStateMachine):
         assert report.clean, report.findings[:3]
 
     @invariant()
+    def whoever_looks_finds_everything(self) -> None:
+        if self.unseen:
+            self.unseen -= 1
+            return
+        self.memory().instructions.list()  # whoever reads has new messages taken in
+        self.every_entry_says_what_one_made_anew_would_say()
+        self.whoever_followed_and_whoever_just_came_find_the_same()
+
     def every_entry_says_what_one_made_anew_would_say(self) -> None:
         assert self.entries(self.engine) == self.entries(self.made_anew())
 
-    @invariant()
     def whoever_followed_and_whoever_just_came_find_the_same(self) -> None:
         newcomer = Engine(self.engine._store, self.clock, self.engine._settings, models=self.models)
         self.turn = getattr(self, "turn", 0) + 1

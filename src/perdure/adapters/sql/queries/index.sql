@@ -71,7 +71,8 @@ DELETE FROM index_packs WHERE space = :space AND user_id = :user_id AND first <=
 DELETE FROM index_packs WHERE space = :space AND user_id = :user_id;
 
 -- name: seed_index_jobs
+-- With as many tries as `INDEX_ATTEMPTS_MAX`.
 INSERT INTO jobs
-SELECT space, user_id, 'index', 'index', 'ready', '{}', 0, 0, 8, 0, 0, NULL, NULL, NULL, 0, 0, 0, 0 FROM index_heads
+SELECT space, user_id, 'index', 'index', 'ready', '{}', 0, 0, 1000, 0, 0, NULL, NULL, NULL, 0, 0, 0, 0 FROM index_heads
 WHERE true
 ON CONFLICT (space, user_id, kind, key) DO UPDATE SET state = 'ready', due_at_us = 0, attempts = 0, worker = NULL;
