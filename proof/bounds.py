@@ -12,8 +12,6 @@ from typing import Any
 
 import perdure
 from perdure import documents
-from perdure.documents import compaction as compaction
-from perdure.documents import json_form
 from perdure.domain import scope
 from perdure.domain.access import keys
 from perdure.domain.conversation import addresses
@@ -22,6 +20,8 @@ from perdure.domain.knowledge import proposals
 from perdure.domain.limits import Limits
 from perdure.domain.text import rules as text
 from perdure.engine.conversation import append as appending
+from perdure.engine.documents import compaction as compaction
+from perdure.engine.documents import json_form
 from perdure.engine.series import merge as specs
 from perdure.handles import knowledge as handle_knowledge
 from perdure.ports import files as paths

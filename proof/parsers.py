@@ -19,7 +19,6 @@ from perdure import settings
 from perdure.adapters.models.tokens import token_counter
 from perdure.adapters.wire import check_address
 from perdure.compose.store import target
-from perdure.documents import json_form
 from perdure.domain.context.recall import parse_blend
 from perdure.domain.conversation import addresses
 from perdure.domain.knowledge import keys as entities
@@ -28,6 +27,7 @@ from perdure.domain.text.rules import has_more_parts
 from perdure.domain.times.instants import instant_us, zone_named
 from perdure.engine.conversation import transcript as transcripts
 from perdure.engine.conversation.jobs import is_repeat, next_slot
+from perdure.engine.documents import json_form
 from perdure.engine.knowledge import audit as auditing
 from perdure.engine.lessons import book
 from perdure.engine.models import answers, appends, replies

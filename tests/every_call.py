@@ -13,6 +13,7 @@ from unittest.mock import patch
 import perdure
 from perdure.adapters.memory.store import MemoryStore
 from perdure.domain.conversation.digests import Digest
+from perdure.domain.conversation.documents import ContextData, HistoryEntry
 from perdure.domain.knowledge.proposals import NewStatement
 from perdure.domain.reports import DistributionReport
 from perdure.handles.admin import AdminHandle, AgentHandle, ApiKeyHandle, JournalHandle
@@ -22,6 +23,7 @@ from perdure.handles.lessons import LessonHandle
 from perdure.handles.memory import Memory
 from perdure.handles.operation import Declared, declared, operations
 from perdure.handles.series import SeriesHandle, UserSeries
+from perdure.handles.sessions.documents import DocumentHandle
 from perdure.handles.state import State
 from perdure.handles.tools import Tools
 from perdure.services.access.keys import ApiKeys
@@ -39,6 +41,7 @@ HANDLES = (
     InstructionHandle,
     LessonHandle,
     TranscriptHandle,
+    DocumentHandle,
     AgentHandle,
     ApiKeyHandle,
     JournalHandle,
@@ -158,6 +161,15 @@ def distributed(world: World) -> DistributionReport:
 PROFILE = {"city": "Oslo"}
 
 
+def document(w: World) -> ContextData:
+    """One that was saved."""
+    documents = plainly(w).conversation.documents
+    made = documents.load("s1")
+    made.recent_history += [HistoryEntry(1_767_607_200 + number, "user", f"more {number}") for number in range(4)]
+    documents.save(made)
+    return documents.load("s1")
+
+
 def proposed(w: World) -> str:
     """What an agent says against the user's word; its id."""
     made = plainly(w).as_agent().memories.correct(KEY, "Lives in Minsk", value="Minsk").statement
@@ -185,6 +197,7 @@ PREPARED: dict[str, Step] = {
     "LessonHandle.restore": lambda w: plainly(w).lessons.archive(w.lesson),
     "LessonHandle.unpin": lambda w: plainly(w).lessons.pin(w.lesson),
     "TranscriptHandle.prune": lambda w: plainly(w).conversation.transcripts.archive(keep=0),
+    **dict.fromkeys((f"DocumentHandle.{name}" for name in ("list", "load", "save", "compact", "versions", "delete")), document),
     **dict.fromkeys(
         (f"AgentHandle.{name}" for name in ("get", "list", "channels", "remove", "map_channel", "unmap_channel")), mapped
     ),
@@ -322,6 +335,12 @@ SAMPLES: dict[str, Step] = {
     "LessonHandle.unpin": lambda w: w.ana.lessons.unpin(w.lesson),
     "LessonHandle.take_from": lambda w: w.ana.lessons.take_from("Done.\nMEMORY_APPEND: Use metric units"),
     "LessonHandle.edit": lambda w: w.ana.lessons.edit("- Use long words\n", "user"),
+    "DocumentHandle.list": lambda w: w.ana.conversation.documents.list(),
+    "DocumentHandle.load": lambda w: w.ana.conversation.documents.load("s1"),
+    "DocumentHandle.save": lambda w: w.ana.conversation.documents.save(w.prepared),
+    "DocumentHandle.compact": lambda w: w.ana.conversation.documents.compact("s1", force=True),
+    "DocumentHandle.versions": lambda w: w.ana.conversation.documents.versions("s1"),
+    "DocumentHandle.delete": lambda w: w.ana.conversation.documents.delete("s1"),
     "TranscriptHandle.list": lambda w: w.ana.conversation.transcripts.list(),
     "TranscriptHandle.read": lambda w: w.ana.conversation.transcripts.read("s1"),
     "TranscriptHandle.archive": lambda w: w.ana.conversation.transcripts.archive(keep=0),

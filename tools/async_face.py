@@ -62,7 +62,7 @@ class Module:
 
 def modules() -> list[Module]:
     """Those that have handles."""
-    paths = [SRC / "perdure" / "app.py", *sorted((SRC / "perdure" / "handles").glob("*.py"))]
+    paths = [SRC / "perdure" / "app.py", *sorted((SRC / "perdure" / "handles").rglob("*.py"))]
     found = [
         Module(".".join(path.relative_to(SRC).with_suffix("").parts), ast.parse(path.read_text(encoding="utf-8")))
         for path in paths

@@ -27,6 +27,7 @@ SET_WORDS = {
     "lessons": "How to behave.",
     "host": "What your program adds with `engine.add_tool`.",
     "conversation": "The log of what was said.",
+    "documents": "Sessions as JSON documents: load, save, compact.",
     "overseer": "What matters before a goal; what to keep of a tool's result.",
     "upkeep": "History, pins, archive, changes and undo; the health of the store.",
 }

@@ -41,6 +41,7 @@ MODULES = {
 }
 HANDLES = {
     "perdure.handles.conversation": ("Conversation", "TranscriptHandle", "Turn"),
+    "perdure.handles.sessions.documents": ("DocumentHandle",),
     "perdure.handles.knowledge": ("Memories", "EntityHandle", "TodoHandle", "TaskHandle", "InstructionHandle"),
     "perdure.handles.lessons": ("LessonHandle",),
     "perdure.handles.state": ("State",),

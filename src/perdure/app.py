@@ -51,8 +51,8 @@ from perdure.settings import Settings, load
 if TYPE_CHECKING:
     from typing import Self, Unpack
 
-    from perdure.documents.document import ContextStore
-    from perdure.handles.chat import Chat
+    from perdure.domain.conversation.documents import ContextStore
+    from perdure.handles.sessions.chat import Chat
     from perdure.ports.models import Summariser
     from perdure.services.store.doctor import Doctor
 
@@ -405,7 +405,7 @@ def log_repeat(engine: Engine, user: str | None, request: str) -> None:
 
 def chat_with(engine: Engine, memory: Memory) -> Chat:
     """A chat at the address of `memory`, with the model of the engine if it has one."""
-    from perdure.handles.chat import Chat
+    from perdure.handles.sessions.chat import Chat
 
     return Chat(memory, engine._composed.consultant)
 
@@ -426,22 +426,11 @@ def summariser_of(engine: Engine) -> Summariser:
 
 def context_store(engine: Engine, *, user: str | None = None, space: str | None = None) -> ContextStore:
     """Context documents as a view over an engine's store, for one user or for all; see `perdure.documents`."""
-    from perdure.documents.scope_view import ScopeView
-    from perdure.documents.stored import LoggedContexts, StoredContexts
+    from perdure.documents.logged import LoggedContexts
 
-    talk, known = engine._services.conversation, engine._services.knowledge.by_agent()
     chosen = engine._settings.space if space is None else space
     Scope.of("any" if user is None else user, space=chosen)  # which checks both
-    held = StoredContexts(
-        store=engine._store,
-        clock=engine._clock,
-        ingest=talk.ingest,
-        folds=talk.folds,
-        sessions=talk.sessions,
-        around=ScopeView(engine._store, known.knowledge, known.todos),
-        space=chosen,
-        user=user,
-    )
+    held = replace(engine._services.conversation.documents.stored, space=chosen, user=user)
     return held if engine._log is None else LoggedContexts(held, engine._log)
 
 

@@ -21,6 +21,7 @@ from perdure.handles.knowledge import EntityHandle, InstructionHandle, Memories,
 from perdure.handles.lessons import LessonHandle
 from perdure.handles.operation import Handle
 from perdure.handles.series import SeriesHandle, UserSeries
+from perdure.handles.sessions.documents import DocumentHandle
 from perdure.handles.state import State
 from perdure.handles.tools import Tools
 from perdure.interfaces.cli.commands import SECTIONS, app, name_of
@@ -32,6 +33,7 @@ HANDLES = {
     "series": SeriesHandle,
     "conversation": Conversation,
     "transcripts": TranscriptHandle,
+    "documents": DocumentHandle,
     "memories": Memories,
     "entities": EntityHandle,
     "todos": TodoHandle,
@@ -149,6 +151,7 @@ COMMANDS = {
     "transcripts.read": "session transcript read",
     "transcripts.archive": "session transcript archive",
     "transcripts.prune": "session transcript prune",
+    **{f"documents.{name}": f"session document {name}" for name in ("list", "load", "save", "compact", "versions", "delete")},
     "memories.list": "memory list",
     "memories.groups": "memory groups",
     "memories.get": "memory show",

@@ -19,6 +19,7 @@ from perdure.handles.lessons import LessonHandle
 from perdure.handles.memory import Memory
 from perdure.handles.registry.shapes import MORE, WHOLE
 from perdure.handles.series import SeriesHandle, UserSeries
+from perdure.handles.sessions.documents import DocumentHandle
 from perdure.handles.state import State
 from perdure.interfaces.access import LOCAL
 from perdure.interfaces.http import answers, description
@@ -46,7 +47,7 @@ NOT_OVER_HTTP = {
 }
 HANDLES = (
     *(Memory, State, SeriesHandle, Conversation, Memories, EntityHandle, TodoHandle, TaskHandle, InstructionHandle),
-    *(LessonHandle, AgentHandle, ApiKeyHandle, TranscriptHandle, JournalHandle, AdminHandle, UserSeries),
+    *(LessonHandle, AgentHandle, ApiKeyHandle, TranscriptHandle, DocumentHandle, JournalHandle, AdminHandle, UserSeries),
 )
 
 

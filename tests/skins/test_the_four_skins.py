@@ -6,6 +6,7 @@ everywhere, and so is the code of what goes wrong.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 
 import perdure
 from perdure import NewMessage
+from perdure.handles.sessions.documents import EXAMPLE
 from perdure.interfaces.mcp.sets import offers
 from tests.skins.four_skins import Case, Told, skins
 
@@ -25,6 +27,15 @@ AUSTIN, AUSTIN_KEY = "profile|place|austin|fact", "profile%7Cplace%7Caustin%7Cfa
 MARIA, MARIA_KEY = "people|person|maria|relationship", "people%7Cperson%7Cmaria%7Crelationship"
 LIVES = {"attribute": "lives_in", "value": "Austin", "entities": ["place:Austin"]}
 SISTER = {"type": "PEOPLE", "fact_type": "relationship", "entities": ["person:Maria"]}
+ENTRIES = [{"timestamp": 1708654321 + n, "role": "user", "content": f"Message {n}", "token_count": 5} for n in range(4)]
+PLAN = {
+    **EXAMPLE,
+    "session_id": "ana:default:plan",
+    "recent_history": ENTRIES,
+    "system_state": {"last_workspace": "/home/ana"},
+    "tool_stats": {"total_calls": 42, "by_tool": {"file_write": 15, "file_read": 20, "echo": 7}, "failures": 2},
+}
+PLAN_ID = "ana%3Adefault%3Aplan"
 
 NOT_OFFERED = "a model has no use for it: people and programs look after this"
 NOT_SERVED = "people see to this where the store is, or a job does"
@@ -795,6 +806,93 @@ CASES = [
         "DELETE messages?first=m8&last=m9",
         mcp=("forget", {"first_message": "m8", "last_message": "m9"}),
         error="not_found",
+    ),
+    # -- context documents
+    Case(
+        "save a document",
+        lambda a, _: a.conversation.documents.save(PLAN),
+        f"session document save '{json.dumps(PLAN)}'",
+        "POST documents",
+        {"document": PLAN},
+        ("saveDocument", {"document": PLAN}),
+    ),
+    Case(
+        "save over a document that was not loaded",
+        lambda a, _: a.conversation.documents.save(PLAN),
+        f"session document save '{json.dumps(PLAN)}'",
+        "POST documents",
+        {"document": PLAN},
+        ("saveDocument", {"document": PLAN}),
+        error="conflict",
+    ),
+    Case(
+        "save what is no document",
+        lambda a, _: a.conversation.documents.save({"session_id": "plan"}),
+        """session document save '{"session_id": "plan"}'""",
+        "POST documents",
+        {"document": {"session_id": "plan"}},
+        ("saveDocument", {"document": {"session_id": "plan"}}),
+        error="invalid_input",
+    ),
+    Case(
+        "load a document",
+        lambda a, _: a.conversation.documents.load("plan"),
+        "session document load plan",
+        f"GET documents/{PLAN_ID}",
+        mcp=("loadDocument", {"document": "plan"}),
+    ),
+    Case(
+        "load another user's document",
+        lambda a, _: a.conversation.documents.load("ben:default:plan"),
+        "session document load ben:default:plan",
+        "GET documents/ben%3Adefault%3Aplan",
+        mcp=("loadDocument", {"document": "ben:default:plan"}),
+        error="invalid_input",
+    ),
+    Case(
+        "compact a document",
+        lambda a, _: a.conversation.documents.compact("plan", force=True),
+        "session document compact plan --force",
+        "POST documents/plan/compact",
+        {"force": True},
+        ("compactDocument", {"document": "plan", "force": True}),
+    ),
+    Case(
+        "compact no document",
+        lambda a, _: a.conversation.documents.compact("other"),
+        "session document compact other",
+        "POST documents/other/compact",
+        {},
+        ("compactDocument", {"document": "other"}),
+        error="not_found",
+    ),
+    Case(
+        "load the revision before",
+        lambda a, _: a.conversation.documents.load("plan", revision=1),
+        "session document load plan --revision 1",
+        "GET documents/plan?revision=1",
+        mcp=("loadDocument", {"document": "plan", "revision": 1}),
+    ),
+    Case(
+        "versions of a document",
+        lambda a, _: a.conversation.documents.versions("plan"),
+        "session document versions plan",
+        "GET documents/plan/versions",
+        mcp=("listDocumentVersions", {"document": "plan"}),
+    ),
+    Case(
+        "list documents",
+        lambda a, _: a.conversation.documents.list(),
+        "session document list",
+        "GET documents",
+        mcp=("listDocuments", {}),
+    ),
+    Case(
+        "delete a document",
+        lambda a, _: {"document": "plan", "deleted": a.conversation.documents.delete("plan")},
+        "session document delete plan --yes",
+        "DELETE documents/plan",
+        mcp=BY_HOST,
     ),
     Case(
         "delete a session",

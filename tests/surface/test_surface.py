@@ -23,6 +23,7 @@ from perdure.handles.lessons import LessonHandle
 from perdure.handles.memory import Memory
 from perdure.handles.operation import operations
 from perdure.handles.series import SeriesHandle, UserSeries
+from perdure.handles.sessions.documents import DocumentHandle
 from perdure.handles.state import State
 from perdure.handles.tools import Tools
 
@@ -186,6 +187,7 @@ TWINS = [
     Conversation,
     Turn,
     TranscriptHandle,
+    DocumentHandle,
     Memories,
     EntityHandle,
     TodoHandle,

@@ -15,6 +15,7 @@ from perdure.domain.context.context import Context, Prompt
 from perdure.domain.context.recall import EntryKind, Recall
 from perdure.domain.conversation.agent_state import Agent, AgentState, ChannelAgent
 from perdure.domain.conversation.digests import Digest, DigestKind
+from perdure.domain.conversation.documents import CompactionReport, ContextData, ContextVersion, SavedContext
 from perdure.domain.conversation.messages import Message, Session
 from perdure.domain.conversation.tally import Tally
 from perdure.domain.jobs import Job, JobState
@@ -68,6 +69,7 @@ from perdure.handles.lessons import LessonHandle, LessonId, OfAgent, Reach
 from perdure.handles.operation import UNSET
 from perdure.handles.registry.toolset import HostTool
 from perdure.handles.series import Entries, Field, FromStart, StaleFor, UpToEnd, UserSeries
+from perdure.handles.sessions.documents import DocumentHandle, DocumentId
 from perdure.handles.state import Expected, IndexText, Key, OfRevision, Pattern, Request, State
 from perdure.handles.tools import ID_FIELD, TIMESTAMP_FIELD, Permission, Result, Tools
 from perdure.ports.files import Source, Target
@@ -316,6 +318,10 @@ class AsyncConversation(Awaited[Conversation]):
     @property
     def transcripts(self) -> AsyncTranscriptHandle:
         return AsyncTranscriptHandle(self._sync.transcripts, self._threads)
+
+    @property
+    def documents(self) -> AsyncDocumentHandle:
+        return AsyncDocumentHandle(self._sync.documents, self._threads)
 
     async def list_sessions(self, source: str | None = None, *, limit: arg.Limit = 100) -> Sequence[SessionLine]:
         return await self._threads.run(self._sync.list_sessions, source, limit=limit)
@@ -1054,6 +1060,45 @@ class AsyncSeriesHandle(AwaitedSeriesHandle):
 
     def __repr__(self) -> str:
         return f"Async{self._sync!r}"
+
+
+class AsyncDocumentHandle(Awaited[DocumentHandle]):
+    """`perdure.handles.sessions.documents.DocumentHandle`, awaited."""
+
+    __slots__ = ()
+
+    async def load(self, document: DocumentId, *, revision: int | None = None) -> ContextData:
+        return await self._threads.run(self._sync.load, document, revision=revision)
+
+    async def save(self, document: ContextData | Mapping[str, Json]) -> SavedContext:
+        return await self._threads.run(self._sync.save, document)
+
+    async def compact(
+        self,
+        document: DocumentId,
+        *,
+        force: bool = False,
+        max_history: int = 50,
+        max_tokens: int = 100000,
+        summary_chars_max: int = 8000,
+    ) -> CompactionReport:
+        return await self._threads.run(
+            self._sync.compact,
+            document,
+            force=force,
+            max_history=max_history,
+            max_tokens=max_tokens,
+            summary_chars_max=summary_chars_max,
+        )
+
+    async def list(self, limit: arg.Limit = 100) -> Sequence[str]:
+        return await self._threads.run(self._sync.list, limit)
+
+    async def versions(self, document: DocumentId) -> Sequence[ContextVersion]:
+        return await self._threads.run(self._sync.versions, document)
+
+    async def delete(self, document: DocumentId) -> bool:
+        return await self._threads.run(self._sync.delete, document)
 
 
 class AsyncState(Awaited[State]):

@@ -45,6 +45,9 @@ from perdure.services.conversation.sessions import Sessions
 from perdure.services.conversation.transcripts import Transcripts, transcript_handler
 from perdure.services.conversation.turns import Turns
 from perdure.services.conversation.upkeep import Sweeper, tally_handler
+from perdure.services.documents.documents import Documents
+from perdure.services.documents.scope_view import ScopeView
+from perdure.services.documents.stored import StoredContexts
 from perdure.services.forget.forget import ForgetService
 from perdure.services.index.cache import IndexCache
 from perdure.services.index.job import Indexer
@@ -93,6 +96,7 @@ class ConversationPart:
         summariser: Summariser | None,
         reader: KnowledgeReader,
         intake: Intake,
+        shown: ScopeView,
     ) -> None:
         load_readers()
         load_stemmers()
@@ -115,10 +119,15 @@ class ConversationPart:
         )
         digests = Digests(store, clock, writer, layers)
         resume_within = timedelta(seconds=settings.session_resume_s)
+        ingest = Appender(store=store, clock=clock, limits=limits, session_idle=idle, count=count)
+        sessions = Sessions(store, clock, limits, resume_within, transcripts=has_files)
+        stored = StoredContexts(
+            store=store, clock=clock, ingest=ingest, folds=folds, sessions=sessions, around=shown, space=settings.space
+        )
         self.services = ConversationServices(
-            ingest=Appender(store=store, clock=clock, limits=limits, session_idle=idle, count=count),
+            ingest=ingest,
             history=LogReader(store, limits),
-            sessions=Sessions(store, clock, limits, resume_within, transcripts=has_files),
+            sessions=sessions,
             folds=folds,
             assembly=ContextAssembly(
                 store=reader.store,
@@ -132,6 +141,7 @@ class ConversationPart:
             ),
             turns=Turns(store, clock),
             transcripts=transcripts,
+            documents=Documents(stored, clock, limits, summariser),
         )
         tally = partial(tally_handler, store, clock, intake.read_up_to, sweeper.after_messages)
         self.quick_tally = tally(messages_per_run=PAGE)
@@ -248,7 +258,10 @@ def compose(store: Store, clock: Clock, settings: Settings, given: HostModels) -
         recall=recall,
         lessons=taught.lessons,
     )
-    talk = ConversationPart(store, clock, settings, helpers.summariser, reader, intake=intake)
+    shown = ScopeView(store, replace(known, writer="agent"), replace(todos, writer="agent"))
+    talk = ConversationPart(
+        store=store, clock=clock, settings=settings, summariser=helpers.summariser, reader=reader, intake=intake, shown=shown
+    )
     erasures = Erasures(store, clock)
     knowledge = KnowledgeServices(
         knowledge=known,

@@ -6,8 +6,8 @@ first one awaited; `copy_contexts` carries them over. Every error is a `PerdureE
 
 from __future__ import annotations
 
-from perdure.documents.compaction import CompactionRules
-from perdure.documents.document import (
+from perdure.documents.manager import AsyncContextManager, ContextCompactor, ContextManager, copy_contexts
+from perdure.domain.conversation.documents import (
     Archived,
     CompactionReport,
     ContextData,
@@ -18,8 +18,8 @@ from perdure.documents.document import (
     TokenUsage,
     ToolStats,
 )
-from perdure.documents.json_form import read_document, render_document
-from perdure.documents.manager import AsyncContextManager, ContextCompactor, ContextManager, copy_contexts
+from perdure.engine.documents.compaction import CompactionRules
+from perdure.engine.documents.json_form import read_document, render_document
 
 __all__ = [
     "Archived",

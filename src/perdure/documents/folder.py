@@ -37,10 +37,10 @@ from perdure.adapters.files.atomic import (
     sync_folder,
     writing,
 )
-from perdure.documents.document import Archived, ContextData, ContextDraft, ContextVersion, SavedContext
-from perdure.documents.json_form import DOCUMENT_BYTES_MAX, check_session_id, read_document, render_document
+from perdure.domain.conversation.documents import Archived, ContextData, ContextDraft, ContextVersion, SavedContext
 from perdure.domain.errors import Conflict, Corrupt, InvalidInput, LimitExceeded
 from perdure.domain.text.rules import Json, compact_json
+from perdure.engine.documents.json_form import DOCUMENT_BYTES_MAX, check_session_id, read_document, render_document
 from perdure.ports.clock import Clock
 
 NOTHING = "none"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -12,18 +11,8 @@ from typing import TYPE_CHECKING, ClassVar, Concatenate, Generic, Literal, Param
 
 from perdure.adapters.clock import SystemClock
 from perdure.adapters.files.atomic import reading
-from perdure.documents.compaction import (
-    CompactionPlan,
-    CompactionRules,
-    RuleFields,
-    added,
-    apply,
-    full_history,
-    planned,
-    summary_request,
-    with_summary,
-)
-from perdure.documents.document import (
+from perdure.documents.folder import ContextFolder
+from perdure.domain.conversation.documents import (
     Archived,
     CompactionReport,
     ContextData,
@@ -31,24 +20,22 @@ from perdure.documents.document import (
     ContextStore,
     ContextVersion,
     HistoryEntry,
-    SavedContext,
 )
-from perdure.documents.folder import ContextFolder
-from perdure.documents.json_form import (
+from perdure.domain.errors import Conflict, InvalidInput, NotFound
+from perdure.domain.text.rules import brief, check_flag
+from perdure.domain.times.instants import to_us
+from perdure.engine.documents.compaction import CompactionRules, RuleFields, added, full_history, planned
+from perdure.engine.documents.json_form import (
     DOCUMENT_BYTES_MAX,
     check_bytes_max,
     check_context,
     read_document,
     render_without_secrets,
 )
-from perdure.domain.errors import Conflict, InvalidInput, NotFound
-from perdure.domain.text.rules import brief, check_flag
-from perdure.domain.text.secrets import without_secrets_in
-from perdure.domain.times.instants import to_us
 from perdure.ports.clock import Clock
 from perdure.ports.files import check_path
 from perdure.ports.models import Summariser
-from perdure.services.models.writer import SummaryFailed, summary_by
+from perdure.services.documents.documents import compact, draft_of, loaded, settle, without_secrets
 
 if TYPE_CHECKING:
     from typing import Self, Unpack
@@ -57,8 +44,6 @@ if TYPE_CHECKING:
     from perdure.app import Engine
 
 
-_log = logging.getLogger("perdure")
-REVISION_MAX = 2**53
 Storage = Literal["json_files", "store"]
 S = TypeVar("S")
 P = ParamSpec("P")
@@ -110,15 +95,7 @@ class ContextManager:
         so does a warning in the log. A file that somebody edited counts as it is. With `revision`, the document as it was
         saved then, to look at; `NotFound` if that is not kept.
         """
-        if revision is not None:
-            past = self._store.load_version(session_id, _number(revision))
-            if past is None:
-                raise NotFound(f"revision {revision} of {session_id!r:.80} is not kept; `versions` lists what there is")
-            return past
-        context = self._store.load(session_id)
-        for note in context.notes:
-            _log.warning("%s", note)
-        return context
+        return loaded(self._store, session_id, revision)
 
     def versions(self, session_id: str) -> list[ContextVersion]:
         """The revisions that are kept, the newest first: three of each document."""
@@ -130,7 +107,9 @@ class ContextManager:
         `Conflict` if the stored document is no longer the one that was loaded: load it again and repeat the change.
         """
         draft = self._draft(context)
-        return _saved(context, draft, self._store.save(draft))
+        done = self._store.save(draft)
+        settle(context, draft, done)
+        return done.revision
 
     def delete(self, session_id: str) -> bool:
         """Remove the document with its earlier revisions and its history. False if there was nothing.
@@ -185,7 +164,7 @@ class ContextManager:
         check_flag(replace, "replace")
         session_id = context.session_id
         document = render_without_secrets(context, bytes_max=self._bytes_max)
-        archived = _clean(archived)
+        archived = without_secrets(archived)
         held, held_archived = self._store.with_archive(session_id)
         missing: Sequence[Archived] | None = added((held, held_archived), (context, archived))
         if missing is None and not replace:
@@ -202,12 +181,7 @@ class ContextManager:
         return True
 
     def _draft(self, context: ContextData) -> ContextDraft:
-        document = render_without_secrets(context, bytes_max=self._bytes_max)
-        return ContextDraft(context.session_id, document, _clean(context.archived), context.revision, context.lineage)
-
-
-def _clean(archived: Iterable[Archived]) -> tuple[Archived, ...]:
-    return tuple(Archived(one.kind, without_secrets_in(one.body)) for one in archived)
+        return draft_of(context, bytes_max=self._bytes_max)
 
 
 class AsyncContextManager:
@@ -249,7 +223,9 @@ class AsyncContextManager:
     async def save(self, context: ContextData) -> int:
         # Drawn up here and not in the thread: what other tasks do to the context meanwhile belongs to the next save.
         draft = self._manager._draft(context)
-        return _saved(context, draft, await self._threads.run(self._manager._store.save, draft))
+        done = await self._threads.run(self._manager._store.save, draft)
+        settle(context, draft, done)
+        return done.revision
 
     async def delete(self, session_id: str) -> bool:
         return await self._threads.run(self._manager.delete, session_id)
@@ -349,32 +325,17 @@ class ContextCompactor:
         done. No cut falls between an assistant entry and the `tool` entries after it. A summariser that fails changes nothing
         of this: then the summary has its lines, and the log says why.
         """
-        plan = self._planned(context, force=force)
-        if self._summariser is not None and plan.report.summarised:
-            plan = self._summarised(context, plan, self._summariser)
-        apply(context, plan)
-        if not plan.report.compacted:
+        if not compact(context, self.rules, self._clock.now(), force=force, summariser=self._summariser):
             return False
         with self._counting:
             ContextCompactor.compactions += 1
-        _log.info("Context compacted", extra={"compaction": plan.report})
         return True
 
     @_OnClassToo
     def plan(self, context: ContextData, *, force: bool = False) -> CompactionReport:
         """What `compact` would do now, without doing it."""
-        return self._planned(context, force=force).report
-
-    def _planned(self, context: ContextData, *, force: bool) -> CompactionPlan:
-        return planned(check_context(context), self.rules, now_s=to_us(self._clock.now()) // 1_000_000, force=force)
-
-    def _summarised(self, context: ContextData, plan: CompactionPlan, summariser: Summariser) -> CompactionPlan:
-        try:
-            written = summary_by(summariser, summary_request(context, plan.report.summarised, self.rules))
-        except SummaryFailed as error:
-            _log.warning("%s; the summary of the document is made by rules", error)
-            return plan
-        return with_summary(plan, written.text, context.long_term_summary) if written.text.strip() else plan
+        now_s = to_us(self._clock.now()) // 1_000_000
+        return planned(check_context(context), self.rules, now_s=now_s, force=force).report
 
 
 def _summariser(given: Summariser | Engine) -> Summariser:
@@ -384,19 +345,6 @@ def _summariser(given: Summariser | Engine) -> Summariser:
     if not callable(getattr(found, "summarise", None)):
         raise InvalidInput(f"`summariser` is a `{type(given).__name__}`; pass something with `summarise`, or an engine")
     return found
-
-
-def _saved(context: ContextData, draft: ContextDraft, saved: SavedContext) -> int:
-    """Note in the context what is stored now. It may have been worked on since the draft was drawn up."""
-    context.revision, context.lineage = saved.revision, saved.lineage
-    del context.archived[: len(draft.archived)]
-    return saved.revision
-
-
-def _number(revision: int) -> int:
-    if isinstance(revision, bool) or not isinstance(revision, int) or not 1 <= revision <= REVISION_MAX:
-        raise InvalidInput(f"`revision` = {brief(revision)} must be the number of a revision; `versions` lists what there is")
-    return revision
 
 
 def _view(engine: Engine | AsyncEngine | None, user: str | None, space: str | None) -> ContextStore:

@@ -18,6 +18,7 @@ from perdure.domain.scope import ID_BYTES_MAX, Scope, SessionId
 from perdure.domain.text.rules import check_flag, check_id, utf8_size
 from perdure.handles import arguments as arg
 from perdure.handles.operation import Arg, Handle, names, operation
+from perdure.handles.sessions.documents import DocumentHandle
 from perdure.ports.files import TranscriptPlace
 from perdure.services.access.log import AccessLog
 from perdure.services.context.assembly import ContextAssembly
@@ -28,6 +29,7 @@ from perdure.services.conversation.sessions import SessionLine, Sessions
 from perdure.services.conversation.transcripts import Transcript, Transcripts
 from perdure.services.conversation.turns import HeldTurn, Turns
 from perdure.services.conversation.withdrawal import POPPED_MAX, Withdrawals
+from perdure.services.documents.documents import Documents
 
 Before = Annotated[datetime | None, Arg("Those that ended before this moment.")]
 Keep = Annotated[int | None, Arg("All but the newest ones: how many to keep.", ge=0, le=10**9)]
@@ -78,6 +80,7 @@ class ConversationServices:
     assembly: ContextAssembly
     turns: Turns
     transcripts: Transcripts | None
+    documents: Documents
 
     @property
     def withdrawals(self) -> Withdrawals:
@@ -90,6 +93,7 @@ class ConversationServices:
             self,
             ingest=replace(self.ingest, writer="agent"),
             sessions=replace(self.sessions, writer="agent"),
+            documents=replace(self.documents, for_agent=True),
         )
 
 
@@ -125,6 +129,11 @@ class Conversation(Handle, namespace="conversation"):
         if self._do.transcripts is None:
             raise Unsupported("no transcripts are kept; set `files_dir` to the folder they should be in")
         return TranscriptHandle(self.scope, self._do.transcripts, self._log)
+
+    @property
+    def documents(self) -> DocumentHandle:
+        """Sessions as context documents: one JSON document each, to load, change and save."""
+        return DocumentHandle(self.scope, self._do.documents, self._log)
 
     @operation("read")
     def list_sessions(

@@ -34,7 +34,7 @@ MISSING: Any = inspect.Parameter.empty
 """The default of a parameter that has none."""
 
 
-WITHIN = {"tasks": "todos.tasks", "transcripts": "conversation.transcripts"}
+WITHIN = {"tasks": "todos.tasks", "transcripts": "conversation.transcripts", "documents": "conversation.documents"}
 """Namespaces that are reached through another one."""
 
 

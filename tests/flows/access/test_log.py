@@ -185,7 +185,7 @@ def test_the_async_face_and_context_documents_are_in_it(tmp_path: Path) -> None:
         contexts = ContextManager(storage="store", engine=engine, user="ana")
         context = contexts.load("ana:coach:s1")
         contexts.save(context)
-        assert [(one.call, one.action) for one in log_of(engine)] == [("contexts.save", "change"), ("contexts.load", "read")]
+        assert [(one.call, one.action) for one in log_of(engine)] == [("documents.save", "change"), ("documents.load", "read")]
 
 
 def test_what_concerns_no_single_user_is_in_the_log_of_the_space(engine: perdure.Engine, tmp_path: Path) -> None:

@@ -195,7 +195,7 @@ def test_a_context_document_that_is_not_there_is_not_named() -> None:
         contexts.load(context.session_id)
         contexts.delete(context.session_id)
         told = {one.call: [(thing.count, thing.names) for thing in one.touched] for one in log_of(engine)[:3]}
-        assert told == {"contexts.save": [(1, (SECRET,))], "contexts.load": [(1, (SECRET,))], "contexts.delete": [(1, ())]}
+        assert told == {"documents.save": [(1, (SECRET,))], "documents.load": [(1, (SECRET,))], "documents.delete": [(1, ())]}
 
 
 def test_forgetting_messages_tells_how_many(backend: Any) -> None:

@@ -268,6 +268,14 @@ WRITES: dict[str, tuple[Step, ...]] = {
         lambda w, s: w.ana.lessons.edit(f"# Notes on {s}\n\nSee {s}.\n\n- use {s}\n- Use short words\n", "user"),
         lambda w, s: w.ana.lessons.edit("- Use short words\n", "user", was=f"- use {s}\n"),
     ),
+    "DocumentHandle.load": (lambda w, s: w.ana.conversation.documents.load(s),),
+    "DocumentHandle.versions": (lambda w, s: w.ana.conversation.documents.versions(s),),
+    "DocumentHandle.compact": (lambda w, s: w.ana.conversation.documents.compact(s),),
+    "DocumentHandle.delete": (lambda w, s: w.ana.conversation.documents.delete(s),),
+    "DocumentHandle.save": (
+        lambda w, s: w.ana.conversation.documents.save(ContextData(f"ana:helper:{s}", facts=["x"])),
+        lambda w, s: w.ana.conversation.documents.save(ContextData("1", facts=[s], system_state={s: s})),
+    ),
     "TranscriptHandle.read": (lambda w, s: w.ana.conversation.transcripts.read(s),),
     "AgentHandle.save": (
         lambda w, s: w.engine.agents.save("coach", soul=f"Soul {s}", mood=f"Mood {s}", skill=f"Skill {s}"),
@@ -345,6 +353,7 @@ NO_TEXT = frozenset(
         "InstructionHandle.list",
         "LessonHandle.list",
         "LessonHandle.text",
+        "DocumentHandle.list",
         "TranscriptHandle.list",
         "TranscriptHandle.archive",
         "TranscriptHandle.prune",

@@ -25,10 +25,10 @@ from perdure.documents import (
     read_document,
     render_document,
 )
-from perdure.documents.compaction import SUMMARY_HEADING, full_history, normalised_fact
-from perdure.documents.json_form import DOCUMENT_FIELDS, entry_json
 from perdure.domain.conversation.digests import SummaryRequest
 from perdure.domain.errors import InvalidInput, LimitExceeded
+from perdure.engine.documents.compaction import SUMMARY_HEADING, full_history, normalised_fact
+from perdure.engine.documents.json_form import DOCUMENT_FIELDS, entry_json
 from perdure.engine.text.tokens import estimate_tokens
 from perdure.testing import StoppedClock
 

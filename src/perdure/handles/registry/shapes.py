@@ -13,6 +13,7 @@ from typing import Any
 from perdure.domain.context.context import Context, Prompt
 from perdure.domain.context.recall import Uncovered
 from perdure.domain.conversation.addresses import split_channel
+from perdure.domain.conversation.documents import CompactionReport, ContextData
 from perdure.domain.conversation.messages import Session
 from perdure.domain.oversight import Injection, KeptResult
 from perdure.domain.portability import ImportReport
@@ -21,6 +22,7 @@ from perdure.domain.series import CoveredWindow, Entry, MergeResult, PastEntry, 
 from perdure.domain.times.instants import from_us
 from perdure.domain.times.spans import Span
 from perdure.handles.series import answer_dict, cleanup_dict, merge_dict, series_dict, span_dict
+from perdure.services.documents.documents import face_json
 from perdure.services.forget.forget import ForgetReport
 from perdure.services.knowledge.curation import AuditReport
 from perdure.services.knowledge.memories import MemoryWithStatements
@@ -109,6 +111,7 @@ SIMPLE = frozenset({str, int, float, bool, type(None)})
 WHOLE: Mapping[type, Callable[[Any], Any]] = {
     Cleanup: cleanup_dict,
     Context: _context,
+    ContextData: face_json,
     CoveredWindow: _window,
     Entry: flat,
     MergeResult: merge_dict,
@@ -128,6 +131,7 @@ def _properties(kind: type, *names: str) -> dict[str, Callable[[Any], Any]]:
 # What is told beside the fields, by functions whose annotation says what it is.
 MORE: Mapping[type, Mapping[str, Callable[[Any], Any]]] = {
     AuditReport: _properties(AuditReport, "counts"),
+    CompactionReport: _properties(CompactionReport, "compacted"),
     DoctorReport: _properties(DoctorReport, "healthy"),
     ForgetReport: {"forgotten": _forgotten},
     Health: _properties(Health, "healthy"),

@@ -192,6 +192,7 @@ OTHER_NAMES = (
     *("saveState", "loadState", "listStateKeys", "searchState", "deleteState"),
     *("mergeTimeseriesState", "queryTimeseriesState", "cleanupTimeseriesState"),
     *("getContext", "listMemories", "getMemory", "appendMessage", "listSessions", "readSession", "beforeGoal", "afterTool"),
+    *("listDocuments", "loadDocument", "saveDocument", "compactDocument", "listDocumentVersions"),
     *("getMemoryHistory", "pinMemory", "archiveMemory", "listChanges", "undo", "doctor"),
 )
 """Names that a tool of a host cannot have: the seeds' tools, and what MCP offers besides."""

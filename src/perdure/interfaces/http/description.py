@@ -21,6 +21,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from perdure.domain.context.context import Block, Context
+from perdure.domain.conversation.documents import ContextData, Environment, HistoryEntry, Task, TokenUsage, ToolStats
 from perdure.domain.series import MergeResult, RejectedEntry, Series, SeriesAnswer
 from perdure.domain.times.spans import Span
 from perdure.handles.registry.shapes import MORE, WHOLE
@@ -64,6 +65,13 @@ INSTEAD: Mapping[type, tuple[str, Fields]] = {
         {"messages": list[dict[str, Any]], "blocks": tuple[Block, ...]}
         | _all(int, "tokens", "budget_tokens", "pending")
         | _all(list[str], "dropped", "notes"),
+    ),
+    ContextData: (
+        "A context document, with what has to come back when it is saved.",
+        _all(str, "session_id", "long_term_summary", "lineage")
+        | {"system_state": dict[str, Any], "facts": list[str], "recent_history": list[HistoryEntry]}
+        | {"active_tasks": list[Task], "tool_stats": ToolStats, "last_known_environment": Environment}
+        | {"token_usage": TokenUsage, "revision": int, "notes": list[str]},
     ),
     MergeResult: (
         "What a merge did.",

@@ -38,7 +38,7 @@ DESTRUCTIVE = ("deleteState", "cleanupTimeseriesState")
 REPEATABLE = ("deleteState", "mergeTimeseriesState", "cleanupTimeseriesState")
 STATE, SERIES = tuple(TITLES)[:5], tuple(TITLES)[5:]
 
-NAMES = ("state", "series", "knowledge", "todos", "lessons", HOST, "conversation", "overseer", "upkeep")
+NAMES = ("state", "series", "knowledge", "todos", "lessons", HOST, "conversation", "documents", "overseer", "upkeep")
 DEFAULT: tuple[str, ...] = ("state", "series", "knowledge", "todos", "lessons", HOST)
 """What suits a chat host that logs nothing: whoever hands over every message and result takes the other sets as well."""
 
@@ -87,6 +87,7 @@ def by_set(seeds: Tools) -> Mapping[str, tuple[Offer, ...]]:
         "lessons": tools.LESSONS,
         HOST: tuple(seed(name) for name in seeds.sets().get(HOST, ())),
         "conversation": tools.CONVERSATION,
+        "documents": tools.DOCUMENTS,
         "overseer": tools.OVERSEER,
         "upkeep": tools.UPKEEP,
     }

@@ -21,6 +21,7 @@ from perdure.handles.lessons import LessonHandle
 from perdure.handles.memory import Memory
 from perdure.handles.operation import OperationSpec, Parameter, describe, reached
 from perdure.handles.registry.toolset import BY_NAME, parameter_schema, shown_parameters
+from perdure.handles.sessions.documents import DocumentHandle
 from perdure.interfaces.mcp import lines
 from perdure.interfaces.mcp.callers import ToolCaller
 from perdure.interfaces.mcp.offers import ITEMS, Offer, Spec, fence, fenced, flag, shape, text
@@ -217,6 +218,49 @@ CONVERSATION = (
         "Read logged messages word for word, oldest first: the latest ones, or those beside a message that recall found.",
         takes=("session", "before", "after", "limit"),
         answer=(ITEMS, fenced("messages", "Messages", lines.each)),
+    ),
+)
+
+DOCUMENTS = (
+    tool(
+        (DocumentHandle, "list"),
+        "listDocuments",
+        "List context documents",
+        "List the ids of your context documents: one per session, with its history, summary, facts and tasks.",
+        takes=("limit",),
+        answer=(ITEMS, None),
+    ),
+    tool(
+        (DocumentHandle, "load"),
+        "loadDocument",
+        "Load a context document",
+        "Load a session's context document at the start of work, or one of its revisions. A new one is empty.",
+        takes=("document", "revision"),
+        answer=(shape(session_id="string", recent_history="array", facts="array", revision="integer"), None),
+    ),
+    tool(
+        (DocumentHandle, "save"),
+        "saveDocument",
+        "Save a context document",
+        "Save the document that loadDocument gave, with your changes; keep its revision and lineage as they came.",
+        takes=("document",),
+        answer=(shape(revision="integer", lineage="string"), None),
+    ),
+    tool(
+        (DocumentHandle, "compact"),
+        "compactDocument",
+        "Compact a context document",
+        "Shorten a stored document: old entries become a summary, nothing leaves the log.",
+        takes=("document", "force"),
+        answer=(shape(compacted="boolean", summarised="integer", tokens_after="integer"), None),
+    ),
+    tool(
+        (DocumentHandle, "versions"),
+        "listDocumentVersions",
+        "List a document's versions",
+        "List the kept revisions of a context document; loadDocument loads one.",
+        takes=("document",),
+        answer=(ITEMS, None),
     ),
 )
 

@@ -11,7 +11,7 @@ import typer
 from perdure.domain.conversation.digests import Digest
 from perdure.domain.conversation.messages import Session
 from perdure.handles.conversation import Conversation
-from perdure.interfaces.cli.conversation import transcript
+from perdure.interfaces.cli.conversation import document, transcript
 from perdure.interfaces.cli.conversation.session import SESSION_LAYERS, find_session
 from perdure.interfaces.cli.conversation.session import app as app
 from perdure.interfaces.cli.derived import STDIN, Form, line, single
@@ -120,7 +120,7 @@ app.offer(
     example="--profile channel_bot --casual",
     needs_one=True,
 )
-app.add(("transcript", transcript.app))
+app.add(("transcript", transcript.app), ("document", document.app))
 
 
 def _tell_folds(out: Output, done: Folded, reason: str) -> None:

@@ -14,6 +14,7 @@ from perdure.domain.errors import NotFound
 from perdure.handles.arguments import PLAIN
 from perdure.handles.memory import Memory
 from perdure.handles.operation import describe
+from perdure.handles.sessions.documents import EXAMPLE as DOCUMENT
 from perdure.interfaces.http import fields
 from perdure.interfaces.http.answers import answer, cursor, located, read_cursor
 from perdure.interfaces.http.derived import ANSWER, Made, Paging, Route, listed, table
@@ -193,4 +194,28 @@ router = table(
         "GET /digests", "listDigests", "conversation.digests", errors=(404,), page=listed("session_number", "kind", "version")
     ),
     Route("PATCH /agent-state", "configureAddress", "conversation.configure", examples=({"casual": True},)),
+    Route("GET /documents", "listDocuments", "conversation.documents.list", page=listed()),
+    Route(
+        "POST /documents",
+        "saveDocument",
+        "conversation.documents.save",
+        errors=(409,),
+        types={"document": Mapping[str, Any]},
+        examples=({"document": DOCUMENT},),
+    ),
+    Route("GET /documents/{document}", "loadDocument", "conversation.documents.load"),
+    Route("GET /documents/{document}/versions", "listDocumentVersions", "conversation.documents.versions"),
+    Route(
+        "POST /documents/{document}/compact",
+        "compactDocument",
+        "conversation.documents.compact",
+        errors=(404, 409),
+        examples=({"force": True},),
+    ),
+    Route(
+        "DELETE /documents/{document}",
+        "deleteDocument",
+        "conversation.documents.delete",
+        tells={"document": "document", "deleted": ANSWER},
+    ),
 )

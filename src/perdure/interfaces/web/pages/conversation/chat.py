@@ -19,8 +19,8 @@ from perdure.domain.knowledge.entities import Todo
 from perdure.domain.knowledge.instructions import Instruction
 from perdure.domain.knowledge.journal import Operation
 from perdure.domain.oversight import Choice, Decision
-from perdure.handles.chat import Chat, ChatQuestion, Exchange
 from perdure.handles.memory import Memory
+from perdure.handles.sessions.chat import Chat, ChatQuestion, Exchange
 from perdure.interfaces.lines import LINES, Line, Say, work_lines
 from perdure.interfaces.visible import visible
 from perdure.interfaces.web.page import door, memory_of, page, rendered

@@ -8,16 +8,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from perdure.documents.document import Archived
-from perdure.documents.json_form import entry_json
-from perdure.documents.view import DocumentRecord, Run, ShownMessage, entry_of_message
 from perdure.domain.conversation.digests import Digest
+from perdure.domain.conversation.documents import Archived
 from perdure.domain.conversation.messages import Cursor, Message, MessageQuery, Session
 from perdure.domain.conversation.tally import Tally, extended
 from perdure.domain.errors import Corrupt, InvalidInput, LimitExceeded
 from perdure.domain.scope import RESERVED, Address, Scope, SessionId
 from perdure.domain.state import Revision
 from perdure.engine.context.assemble import fold_text
+from perdure.engine.documents.json_form import entry_json
+from perdure.engine.documents.view import DocumentRecord, Run, ShownMessage, entry_of_message
 from perdure.ports.store import View
 
 REMOVED = f"{RESERVED}context-removed:"

@@ -12,15 +12,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from perdure.documents.compaction import excerpt_chain, whole_entries
-from perdure.documents.document import Archived, ContextData, HistoryEntry
-from perdure.documents.json_form import DOCUMENT_FIELDS, document_json, document_of, entry_json, entry_of
+from perdure.domain.conversation.documents import Archived, ContextData, HistoryEntry
 from perdure.domain.conversation.messages import Message, NewMessage
 from perdure.domain.conversation.tally import Tally
 from perdure.domain.errors import Conflict, InvalidInput
 from perdure.domain.text.rules import Json, compact_json
 from perdure.domain.times.instants import from_us, to_us
 from perdure.engine.conversation.append import TOKENS_MAX
+from perdure.engine.documents.compaction import excerpt_chain, whole_entries
+from perdure.engine.documents.json_form import DOCUMENT_FIELDS, document_json, document_of, entry_json, entry_of
 
 FORM = 1
 MARK = "context"

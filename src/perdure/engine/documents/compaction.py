@@ -13,14 +13,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypedDict, get_args
 
-from perdure.documents.document import Archived, CompactionReport, ContextData, HistoryEntry, Task
-from perdure.documents.json_form import entry_json, entry_of, task_json
 from perdure.domain.conversation.digests import SummaryRequest
+from perdure.domain.conversation.documents import Archived, CompactionReport, ContextData, HistoryEntry, Task
 from perdure.domain.conversation.messages import Message, Role
 from perdure.domain.errors import InvalidInput
 from perdure.domain.scope import MessageId, SessionId
 from perdure.domain.text.rules import brief, compact_json, utf8_size
 from perdure.domain.times.instants import from_us
+from perdure.engine.documents.json_form import entry_json, entry_of, task_json
 from perdure.engine.text.tokens import estimate_tokens
 
 SUMMARY_HEADING = "Previous conversation summary:"

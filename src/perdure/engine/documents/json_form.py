@@ -8,7 +8,7 @@ from dataclasses import fields
 from operator import itemgetter
 from typing import Any, NoReturn
 
-from perdure.documents.document import ContextData, Environment, HistoryEntry, Task, TokenUsage, ToolStats
+from perdure.domain.conversation.documents import ContextData, Environment, HistoryEntry, Task, TokenUsage, ToolStats
 from perdure.domain.conversation.messages import ROLES
 from perdure.domain.errors import InvalidInput, LimitExceeded
 from perdure.domain.text.rules import Json, brief, check_json, check_no_secret

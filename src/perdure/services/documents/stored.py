@@ -2,20 +2,41 @@
 
 Everything else of a document is a state value under a reserved key; its revision is the document's. A save is one
 transaction: what is new goes to the log, what was taken out is told by a fold, and the rest is stored beside it.
-
-Context documents of a store whose access log is on.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from perdure.documents.document import Archived, ContextData, ContextDraft, ContextVersion, SavedContext
-from perdure.documents.json_form import check_session_id, read_document
-from perdure.documents.record import (
+from perdure.domain.conversation.addresses import parse
+from perdure.domain.conversation.documents import Archived, ContextData, ContextDraft, ContextVersion, SavedContext
+from perdure.domain.conversation.messages import Session
+from perdure.domain.conversation.tally import Tally
+from perdure.domain.errors import Conflict, InvalidInput
+from perdure.domain.scope import ID_BYTES_MAX, RESERVED, Address, Owner, Scope, SessionId
+from perdure.domain.state import Revision
+from perdure.domain.text.rules import compact_json
+from perdure.engine.conversation.append import draft as drafted
+from perdure.engine.documents.json_form import check_session_id, read_document
+from perdure.engine.documents.view import (
+    DocumentRecord,
+    HistoryChange,
+    LogPosition,
+    Run,
+    ShownMessage,
+    changed,
+    document,
+    fields_of,
+    message_of_entry,
+)
+from perdure.ports.clock import Clock
+from perdure.ports.store import Store, Tx, View
+from perdure.services.conversation.append import Appender
+from perdure.services.conversation.folds import Folds
+from perdure.services.conversation.sessions import Sessions
+from perdure.services.documents.record import (
     DocumentAddress,
     StoredDocument,
     digest_of,
@@ -32,33 +53,7 @@ from perdure.documents.record import (
     uncounted,
     unreadable,
 )
-from perdure.documents.scope_view import ScopeSaving, ScopeView
-from perdure.documents.view import (
-    DocumentRecord,
-    HistoryChange,
-    LogPosition,
-    Run,
-    ShownMessage,
-    changed,
-    document,
-    fields_of,
-    message_of_entry,
-)
-from perdure.domain.conversation.addresses import parse
-from perdure.domain.conversation.messages import Session
-from perdure.domain.conversation.tally import Tally
-from perdure.domain.errors import Conflict, InvalidInput
-from perdure.domain.scope import ID_BYTES_MAX, RESERVED, Address, Owner, Scope, SessionId, shared_owner
-from perdure.domain.state import Revision
-from perdure.domain.text.rules import compact_json
-from perdure.engine.conversation.append import draft as drafted
-from perdure.ports.clock import Clock
-from perdure.ports.store import Store, Tx, View
-from perdure.services.access.log import AccessLog
-from perdure.services.access.mentions import Mention
-from perdure.services.conversation.append import Appender
-from perdure.services.conversation.folds import Folds
-from perdure.services.conversation.sessions import Sessions
+from perdure.services.documents.scope_view import ScopeSaving, ScopeView
 from perdure.services.jobs.idempotency import note_erasure
 
 KEYS = f"{RESERVED}context:"
@@ -78,6 +73,7 @@ class StoredContexts:
     around: ScopeView
     space: str
     user: str | None = None
+    """None: whichever user an id names."""
 
     def initialize(self) -> None:
         """A store that is open is ready."""
@@ -327,76 +323,3 @@ class _Saving:
 def _fingerprint(draft: ContextDraft) -> bytes:
     archived = compact_json([[one.kind, one.body] for one in draft.archived])
     return b"\0".join((draft.lineage.encode(), str(draft.revision).encode(), draft.document, archived.encode()))
-
-
-@dataclass(frozen=True, slots=True)
-class LoggedContexts:
-    """The same `ContextStore`; a document is logged as the session that it is a view of, if there is one."""
-
-    inner: StoredContexts
-    log: AccessLog
-
-    def initialize(self) -> None:
-        self.inner.initialize()
-
-    def load(self, session_id: str) -> ContextData:
-        place = self.inner.place(session_id)
-        return self.log.around(
-            place.scope, "contexts.load", "read", lambda: self.inner.load(session_id), lambda _: self._mentions(place)
-        )
-
-    def versions(self, session_id: str) -> list[ContextVersion]:
-        place = self.inner.place(session_id)
-        return self.log.around(
-            place.scope, "contexts.versions", "read", lambda: self.inner.versions(session_id), lambda _: self._mentions(place)
-        )
-
-    def load_version(self, session_id: str, revision: int) -> ContextData | None:
-        place = self.inner.place(session_id)
-        return self.log.around(
-            place.scope,
-            "contexts.load",
-            "read",
-            lambda: self.inner.load_version(session_id, revision),
-            lambda _: self._mentions(place),
-        )
-
-    def with_archive(self, session_id: str) -> tuple[ContextData, Sequence[Archived]]:
-        place = self.inner.place(session_id)
-        return self.log.around(
-            place.scope,
-            "contexts.with_archive",
-            "read",
-            lambda: self.inner.with_archive(session_id),
-            lambda _: self._mentions(place),
-        )
-
-    def save(self, draft: ContextDraft) -> SavedContext:
-        place = self.inner.place(draft.session_id)
-        return self.log.around(
-            place.scope, "contexts.save", "change", lambda: self.inner.save(draft), lambda _: (_session(place),)
-        )
-
-    def delete(self, session_id: str) -> bool:
-        place = self.inner.place(session_id)
-        return self.log.around(
-            place.scope,
-            "contexts.delete",
-            "erase",
-            lambda: self.inner.delete(session_id),
-            lambda deleted: (_session(place),) if deleted else (),
-        )
-
-    def list_sessions(self) -> list[str]:
-        space, user = self.inner.space, self.inner.user
-        owner = shared_owner(space) if user is None else Owner(space, user)
-        return self.log.around(Scope(owner, Address()), "contexts.list_sessions", "read", self.inner.list_sessions)
-
-    def _mentions(self, place: DocumentAddress) -> Sequence[object]:
-        """Whoever asks for a document that is not there gets an empty one, and may have named anything."""
-        held = self.inner.store.read(place.scope.owner, lambda view: held_of(view, place))
-        return () if held.record is None and held.session is None else (_session(place),)
-
-
-def _session(place: DocumentAddress) -> Mention:
-    return Mention("session", place.session)

@@ -11,15 +11,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import cast, get_args
 
-from perdure.documents.compaction import normalised_fact
-from perdure.documents.document import ContextData, Task
-from perdure.documents.view import DocumentRecord
+from perdure.domain.conversation.documents import ContextData, Task
 from perdure.domain.knowledge.entities import AgentTask, TaskState, from_body
 from perdure.domain.knowledge.journal import Attribution
 from perdure.domain.knowledge.memories import Statement, to_statement
 from perdure.domain.knowledge.proposals import NewStatement
 from perdure.domain.scope import Scope
 from perdure.domain.times.instants import to_us
+from perdure.engine.documents.compaction import normalised_fact
+from perdure.engine.documents.view import DocumentRecord
 from perdure.engine.text.hygiene import CONTENT_CHARS_MAX
 from perdure.ports.store import Store, Tx, View
 from perdure.services.knowledge.commit import Submission, commit_in

@@ -1,0 +1,1 @@
+"""What works on one session at a time: a chat, and context documents."""

@@ -1,0 +1,1 @@
+"""Context documents on a store. Writes the log, folds, and the records of documents among the state values."""
