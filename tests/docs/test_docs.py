@@ -340,13 +340,13 @@ def test_every_setting_is_listed_with_its_variable_and_default() -> None:
         assert f"| `{name}` | `PERDURE_{name.upper()}` | {shown} |" in page, name
 
 
-def test_decisions_are_short_and_say_what_was_given_up() -> None:
+def test_decisions_are_short_and_say_what_they_cost() -> None:
     pages = sorted((DOCS / "decisions").glob("*.md"))
     assert [page.name[:4] for page in pages] == [f"{number:04}" for number in range(1, len(pages) + 1)]
     for page in pages:
         text = page.read_text()
         assert len(text.splitlines()) < 60, page.name
-        assert re.findall(r"^## (.+)$", text, re.MULTILINE) == ["Context", "Choice", "What we gave up"], page.name
+        assert re.findall(r"^## (.+)$", text, re.MULTILINE) == ["Context", "Choice", "Price"], page.name
 
 
 def test_the_page_on_times_has_the_readings_that_the_module_states() -> None:
