@@ -25,7 +25,8 @@ import numpy as np
 
 from perdure.adapters.embedding.static import StaticEmbedder, bundled_kin
 from perdure.domain.times.instants import to_us
-from perdure.engine.search.columns import Flags, ItemColumns, ItemRow, item_columns, rounded
+from perdure.engine.search.allowed import Allowed
+from perdure.engine.search.columns import ItemColumns, ItemRow, item_columns, rounded
 from perdure.engine.search.entries import ROLE_CODES, cut, telling
 from perdure.engine.search.question import understand
 from perdure.engine.search.ranking import WEIGHTS, ArmScores, Weights, fused, measured
@@ -54,7 +55,7 @@ class Asking:
     """A question in one haystack, with what the arms found: only the weighing is done again and again."""
 
     id: str
-    allowed: Flags
+    allowed: Allowed
     found: ArmScores
     gold: frozenset[int]
     sessions: frozenset[int]
@@ -157,7 +158,7 @@ def askings(
         rnd = random.Random(item["question_id"])
         others = rnd.sample(sorted(set(names) - wanted), SESSIONS - len(wanted))
         for pool in (sorted(wanted) + others, names):
-            allowed = np.isin(shelf.session_code, [code[name] for name in pool])
+            allowed = Allowed(shelf, np.isin(shelf.session_code, [code[name] for name in pool]))
             arms = measured(shelf, asked, allowed, vector)
             found.append(Asking(item["question_id"], allowed, arms, frozenset(gold), frozenset(code[name] for name in wanted)))
     return found

@@ -85,6 +85,12 @@ def test_the_slug_of_a_slug_is_itself(label: str) -> None:
     assert not set(made) & set("|: \t\n")
 
 
+@given(st.text(st.sampled_from("abzAZ019.+#-_ '!|"), min_size=1, max_size=24).filter(lambda text: any(map(str.isalnum, text))))
+def test_plain_letters_have_the_slug_of_their_wide_forms(label: str) -> None:
+    wide = "".join(chr(ord(char) + 0xFEE0) if "!" <= char <= "~" else char for char in label)
+    assert slug(label) == slug(wide)
+
+
 @pytest.mark.parametrize("piece", ["a", "\u0301\u0323", "\ufdfa", "李", "!", "a "])
 def test_long_labels_are_bounded_in_length_and_time(piece: str) -> None:
     long = "x" + piece * (65_536 // len(piece))

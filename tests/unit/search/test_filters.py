@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -173,7 +173,7 @@ def may_answer(item: Item, asked: Question) -> bool:
 
 def _holds(item: Item, asked: Question) -> bool:
     if asked.as_of is None and asked.known_at is None:
-        return item.kind == "message" or item.statement.holds_at(NOW)
+        return item.kind == "message" or item.statement.is_current(NOW)
     moment = asked.as_of or asked.known_at
     assert moment is not None
     return item.statement.holds_at(moment, asked.known_at)
@@ -181,28 +181,36 @@ def _holds(item: Item, asked: Question) -> bool:
 
 @given(st.lists(items(), max_size=12), questions)
 def test_the_columns_say_what_the_rules_say_of_each_item_s3_19_x_25(given: list[Item], asked: Question) -> None:
-    mask = allowed(stack_of(given), asked.filter())
+    mask = allowed(stack_of(given), asked.filter()).mask
     assert mask[: len(given)].tolist() == [may_answer(item, asked) for item in given]
     assert not mask[len(given) :].any(), "what says that another is gone is nothing itself"
 
 
+@given(st.lists(items(), max_size=12), st.lists(moments, min_size=2, max_size=6))
+def test_what_begins_or_ends_between_two_questions_is_seen_by_the_second(given: list[Item], asked_at: list[datetime]) -> None:
+    stack = stack_of(given)
+    for moment in asked_at:
+        asked = replace(Question().filter(), now_us=to_us(moment))
+        assert allowed(stack, asked).mask.tolist() == allowed(stack_of(given), asked).mask.tolist()
+
+
 def test_an_empty_shelf_allows_nothing() -> None:
     for asked in (Question(), Question(sessions=()), Question(names=((),)), Question(span=(NOW, NOW + timedelta(days=1)))):
-        assert allowed(stacked([]), asked.filter()).tolist() == []
+        assert allowed(stacked([]), asked.filter()).mask.tolist() == []
 
 
 def test_a_name_without_a_word_stands_for_nothing() -> None:
     stack = stack_of([Item(_statement(content="the boat"))])
     wanted = SearchFilter(ENTRY_KINDS, agent_hash("coach"), to_us(NOW), terms=(frozenset(),))
-    assert allowed(stack, wanted).tolist() == [False]
+    assert allowed(stack, wanted).mask.tolist() == [False]
 
 
 def test_the_words_of_a_name_may_be_in_different_passages() -> None:
     long = "John. " + "and so on and on. " * 500 + "Doe."
     stack = stack_of([Item(_statement(content=long))])
     assert len(stack.shelf.passage_item) > 1
-    assert allowed(stack, Question(names=(("john", "doe"),)).filter()).tolist() == [True]
-    assert allowed(stack, Question(names=(("john", "boat"),)).filter()).tolist() == [False]
+    assert allowed(stack, Question(names=(("john", "doe"),)).filter()).mask.tolist() == [True]
+    assert allowed(stack, Question(names=(("john", "boat"),)).filter()).mask.tolist() == [False]
 
 
 def _statement(**fields: Any) -> Statement:
@@ -216,13 +224,13 @@ def test_a_statement_that_was_closed_is_found_as_of_a_moment_before_its_end() ->
         [Item(_statement(valid_from=NOW - timedelta(days=9), recorded_at=NOW - timedelta(days=9), valid_to=end, closed_at=NOW))]
     )
     for moment, expected in ((end - timedelta(microseconds=1), True), (end, False)):
-        assert allowed(stack, Question(as_of=moment).filter()).tolist() == [expected]
-    assert allowed(stack, Question(as_of=NOW, known_at=NOW - timedelta(microseconds=1)).filter()).tolist() == [True]
-    assert allowed(stack, Question(as_of=NOW, known_at=NOW).filter()).tolist() == [False]
+        assert allowed(stack, Question(as_of=moment).filter()).mask.tolist() == [expected]
+    assert allowed(stack, Question(as_of=NOW, known_at=NOW - timedelta(microseconds=1)).filter()).mask.tolist() == [True]
+    assert allowed(stack, Question(as_of=NOW, known_at=NOW).filter()).mask.tolist() == [False]
 
 
 def test_times_beyond_all_years_do_not_overflow() -> None:
     extreme = datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)
     stack = stack_of([Item(_statement(valid_from=datetime.min.replace(tzinfo=UTC), recorded_at=NOW))])
-    assert allowed(stack, Question(as_of=extreme).filter()).tolist() == [True]
+    assert allowed(stack, Question(as_of=extreme).filter()).mask.tolist() == [True]
     assert np.count_nonzero(stack.live) == 1

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from lanes import examples
 from perdure.domain.scope import Address
 from perdure.engine.search import index
+from perdure.engine.search.allowed import Allowed
 from perdure.engine.search.entries import EntryHeader, IndexedText, agent_hash, entry, words_of
 from perdure.engine.search.index import SegmentStack, stacked
 from perdure.engine.search.question import understand
@@ -88,7 +89,7 @@ def same(one: SegmentStack, other: SegmentStack) -> None:
 
 def searched(stack: SegmentStack) -> dict[int, float]:
     asked = understand("Who rowed the boat with Zoe?", NOW, "UTC", speakers=stack.speakers_to(agent_hash("coach")))
-    ranking = rank(stack.shelf, asked, stack.live, np.ones(DIMS, np.float32) / 2, limit=50)
+    ranking = rank(stack.shelf, asked, Allowed(stack.shelf, stack.live), np.ones(DIMS, np.float32) / 2, limit=50)
     return {int(stack.number[item]): float(score) for item, score in zip(ranking.items, ranking.scores, strict=True)}
 
 

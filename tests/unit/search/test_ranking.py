@@ -11,6 +11,7 @@ import numpy as np
 from hypothesis import given
 
 from perdure.domain.times.instants import to_us
+from perdure.engine.search.allowed import Allowed
 from perdure.engine.search.columns import ItemColumns, ItemRow, Voice, item_columns, rounded
 from perdure.engine.search.entries import Passage, cut, telling
 from perdure.engine.search.question import understand
@@ -30,10 +31,14 @@ def said(
     ]
 
 
+def everything(shelf: ItemColumns) -> Allowed:
+    return Allowed(shelf, np.ones(shelf.items, np.bool_))
+
+
 def search(rows: list[ItemRow], question: str, limit: int = 10) -> Ranking:
     shelf = item_columns(rows)
     asked = understand(question, NOW, "UTC", speakers=shelf.speakers)
-    return rank(shelf, asked, np.ones(shelf.items, np.bool_), None, limit=limit)
+    return rank(shelf, asked, everything(shelf), None, limit=limit)
 
 
 def test_a_short_answer_is_found_by_the_question_before_it() -> None:
@@ -102,11 +107,12 @@ def test_nothing_speaks_for_what_is_left_out() -> None:
 def test_shares_are_of_the_best_and_of_what_is_above_the_usual() -> None:
     assert of_best(np.array([0, 2, 4], np.float32)).tolist() == [0, 0.5, 1]
     assert of_best(np.zeros(2, np.float32)).tolist() == [0, 0]
-    everyone = np.ones(3, np.bool_)
+    shelf = item_columns(said("one", "two", "three"))
+    everyone, nobody = everything(shelf), Allowed(shelf, np.zeros(3, np.bool_))
     assert above_usual(np.array([0.1, 0.2, 0.6], np.float32), everyone).tolist() == [0, 0, 1]
     assert above_usual(np.full(3, 0.4, np.float32), everyone).tolist() == [1, 1, 1]
     assert above_usual(np.zeros(3, np.float32), everyone).tolist() == [0, 0, 0]
-    assert above_usual(np.array([0.1, 0.2, 0.6], np.float32), ~everyone).tolist() == [0, 0, 0]
+    assert above_usual(np.array([0.1, 0.2, 0.6], np.float32), nobody).tolist() == [0, 0, 0]
 
 
 def test_of_equals_the_newest_comes_first_then_the_first() -> None:
@@ -147,7 +153,7 @@ def shelf_of(talk: list[tuple[str, str, str, int]], places: list[int]) -> ItemCo
 
 def ranked(shelf: ItemColumns, question: str, allowed: np.ndarray, limit: int = 50) -> Ranking:
     asked = understand(question, NOW, "UTC", speakers=("Ann", "Bo"))
-    return rank(shelf, asked, allowed, np.ones(8, np.float32), limit=limit)
+    return rank(shelf, asked, Allowed(shelf, allowed), np.ones(8, np.float32), limit=limit)
 
 
 @given(talks, questions)
@@ -199,7 +205,7 @@ def test_a_smaller_limit_is_the_beginning_of_a_larger_one(
 
 def test_weights_can_be_tried_without_asking_the_arms_again() -> None:
     shelf = item_columns([*said("puppy", role=Voice.ASSISTANT), *said("puppy", session="t")])
-    everyone = np.ones(2, np.bool_)
+    everyone = everything(shelf)
     found = measured(shelf, understand("puppy", NOW, "UTC"), everyone, None)
     halved = fused(shelf, found, everyone, limit=2)
     equal = fused(shelf, found, everyone, limit=2, weights=replace(WEIGHTS, machine=1.0))
@@ -209,4 +215,4 @@ def test_weights_can_be_tried_without_asking_the_arms_again() -> None:
 
 def test_a_passage_without_vector_is_near_nothing() -> None:
     shelf = item_columns([ItemRow([Passage(0, 0, {}, 0)])], dims=4)
-    assert rank(shelf, understand("x", NOW, "UTC"), np.ones(1, np.bool_), np.ones(4, np.float32), limit=1).items.tolist() == []
+    assert rank(shelf, understand("x", NOW, "UTC"), everything(shelf), np.ones(4, np.float32), limit=1).items.tolist() == []

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 
 from perdure.engine.search import ranking
+from perdure.engine.search.allowed import Allowed
 from perdure.engine.search.columns import Floats, ItemColumns, ItemRow, Voice, item_columns, rounded
 from perdure.engine.search.entries import Passage, cut
 from perdure.engine.search.lexicon import term_hash
@@ -32,17 +33,17 @@ def shelf_of(*texts: str) -> ItemColumns:
     return item_columns([ItemRow(cut(text), session="s", seq=place) for place, text in enumerate(texts)])
 
 
-def everything(shelf: ItemColumns) -> np.ndarray:
-    return np.ones(shelf.items, np.bool_)
+def everything(shelf: ItemColumns) -> Allowed:
+    return Allowed(shelf, np.ones(shelf.items, np.bool_))
 
 
-def by_words(shelf: ItemColumns, asked: SearchQuestion, allowed: np.ndarray | None = None) -> Floats:
-    allowed = everything(shelf) if allowed is None else allowed
+def by_words(shelf: ItemColumns, asked: SearchQuestion, only: np.ndarray | None = None) -> Floats:
+    allowed = everything(shelf) if only is None else Allowed(shelf, only)
     return ranking.words_scores(shelf, ranking.TermPostings(shelf, asked, allowed), allowed)
 
 
-def by_session(shelf: ItemColumns, asked: SearchQuestion, allowed: np.ndarray | None = None) -> Floats:
-    allowed = everything(shelf) if allowed is None else allowed
+def by_session(shelf: ItemColumns, asked: SearchQuestion, only: np.ndarray | None = None) -> Floats:
+    allowed = everything(shelf) if only is None else Allowed(shelf, only)
     return ranking.session_scores(shelf, ranking.TermPostings(shelf, asked, allowed), allowed)
 
 
@@ -137,7 +138,7 @@ def test_a_time_that_all_share_tells_nothing() -> None:
     shelf = item_columns([ItemRow(cut("one"), at=DAY_US), ItemRow(cut("two"), at=DAY_US)])
     asked = seeking("x", stretches=(QuestionTime(0, 2 * DAY_US, DAY_US),))
     assert ranking.time_scores(shelf, asked, everything(shelf)).tolist() == [0.0, 0.0]
-    assert ranking.time_scores(shelf, asked, ~everything(shelf)).tolist() == [0.0, 0.0]
+    assert ranking.time_scores(shelf, asked, Allowed(shelf, np.zeros(2, np.bool_))).tolist() == [0.0, 0.0]
 
 
 def test_speakers_are_found_by_name_and_machines_by_role() -> None:
@@ -175,7 +176,7 @@ def test_what_is_not_allowed_changes_nothing(pairs: list[tuple[str, str]], data:
         np.testing.assert_allclose(arm(whole, asked, allowed)[allowed], arm(part, asked), rtol=1e-5)
         assert not arm(whole, asked, allowed)[~allowed].any()
     # Positions differ between the two shelves, times do not: the fit is compared where both have the same items.
-    fit = ranking.time_scores(whole, asked, allowed)
+    fit = ranking.time_scores(whole, asked, Allowed(whole, allowed))
     assert np.isfinite(fit).all()
     assert not fit[~allowed].any()
 

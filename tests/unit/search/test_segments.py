@@ -21,6 +21,7 @@ from perdure.domain.context.recall import ENTRY_KINDS
 from perdure.domain.errors import Corrupt
 from perdure.domain.scope import Address
 from perdure.domain.times.instants import to_us
+from perdure.engine.search.allowed import Allowed
 from perdure.engine.search.entries import HEADER, KIND_CODES, EntryHeader, IndexedText, entity_hash, entry, words_of
 from perdure.engine.search.index import stacked
 from perdure.engine.search.lexicon import lexemes, term_hash
@@ -236,7 +237,7 @@ def search(segment: Segment) -> None:
     """Do with it all that a search does."""
     stack = stacked([segment])
     asked = understand("Which boat did Mia row yesterday?", NOW, "UTC", speakers=stack.shelf.speakers)
-    rank(stack.shelf, asked, stack.live, np.ones(DIMS, np.float32), limit=5)
+    rank(stack.shelf, asked, Allowed(stack.shelf, stack.live), np.ones(DIMS, np.float32), limit=5)
     [stack.ref_of(item) for item in range(len(stack.number))]
 
 

@@ -153,21 +153,34 @@ class ItemColumns:
 
     def postings(self, terms: Hashes) -> tuple[Longs, Ints, Floats]:
         """All postings of `terms` side by side: the place of the term among them, the passage, and how often it is there."""
-        found, passages, counts = [np.zeros(0, np.int64)], [np.zeros(0, np.int32)], [np.zeros(0, np.float32)]
-        for part, first in zip(self.parts, self.part_passage, strict=True):
-            if not len(part.term):
-                continue
-            at = np.minimum(np.searchsorted(part.term, terms), len(part.term) - 1)
-            held = part.term[at] == terms
-            starts = part.term_start[at][held]
-            sizes = part.term_start[at + 1][held] - starts
-            total = int(sizes.sum())
-            if total:
-                places = np.repeat(starts - np.cumsum(sizes) + sizes, sizes) + np.arange(total)
-                found.append(np.repeat(np.flatnonzero(held), sizes))
-                passages.append(part.posting_passage[places] + np.int32(first))
-                counts.append(part.posting_count[places].astype(np.float32))
-        return np.concatenate(found), np.concatenate(passages), np.concatenate(counts)
+        held = self.vocabulary
+        # Where each term would stand in each part: a row per part.
+        at = np.array([part.term.searchsorted(terms) for part in self.parts], np.int64).reshape(len(self.parts), len(terms))
+        at += held.first[:, None]
+        found = held.term[at] == terms
+        rows, places = found.nonzero()
+        low = held.start[at[found]]
+        sizes = held.end[at[found]] - low
+        passages, counts = [np.zeros(0, np.int32)], [np.zeros(0, np.uint8)]
+        for row, start, end in zip(rows.tolist(), low.tolist(), (low + sizes).tolist(), strict=True):
+            part = self.parts[row]
+            passages.append(part.posting_passage[start:end])
+            counts.append(part.posting_count[start:end])
+        passage = np.concatenate(passages)
+        passage += np.repeat(self.part_passage[rows].astype(np.int32), sizes)
+        return np.repeat(places, sizes), passage, np.concatenate(counts).astype(np.float32)
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        """The terms of all parts, one part behind the other."""
+        # Behind the last term of a part stands one that no text has, so that whatever is looked for stands somewhere.
+        sizes = [len(part.term) + 1 for part in self.parts]
+        term, start, end = np.zeros(sum(sizes), np.uint64), np.zeros(sum(sizes), np.int64), np.zeros(sum(sizes), np.int64)
+        first = np.cumsum([0, *sizes])[:-1].astype(np.int64)
+        for part, low, size in zip(self.parts, first.tolist(), sizes, strict=True):
+            high = low + size - 1
+            term[low:high], start[low:high], end[low:high] = part.term, part.term_start[:-1], part.term_start[1:]
+        return Vocabulary(term, start, end, first)
 
     def nearness(self, vector: Floats) -> Floats:
         """The cosine of each passage with a vector of length 1; 0 where there is nothing to compare."""
@@ -186,12 +199,21 @@ class ItemColumns:
         return near
 
 
+class Vocabulary(NamedTuple):
+    term: Hashes
+    start: Longs
+    """Where the postings of the term begin in its part, and where they end."""
+    end: Longs
+    first: Longs
+    """Where the terms of each part begin."""
+
+
 class Surroundings(NamedTuple):
     """How much items take from their neighbours, and let through."""
 
     brevity: Floats
     """How short an item is: 1 for nothing, a half for one of so many terms."""
-    sides: tuple[tuple[Ints, Floats, Floats], ...]
+    sides: tuple[tuple[NDArray[np.intp], Floats, Floats], ...]
     """Before and after: the neighbour, 1 where there is one, and how much comes through it from behind."""
 
 
@@ -200,7 +222,7 @@ def surroundings(shelf: ItemColumns, brief_terms: float) -> Surroundings:
     sides = []
     for beside in (shelf.before, shelf.after):
         has = (beside >= 0).astype(np.float32)
-        sides.append((beside, has, has * brevity[beside]))
+        sides.append((np.maximum(beside, 0).astype(np.intp), has, has * brevity[beside]))
     return Surroundings(brevity, tuple(sides))
 
 

@@ -6,15 +6,16 @@ A stack is never changed. Taking in what is new makes another one, which shares 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from perdure.domain.context.recall import EntryKind
 from perdure.domain.times.spans import Span
+from perdure.engine.search.allowed import Allowed
 from perdure.engine.search.columns import NONE, Flags, Hashes, Ints, ItemColumns, Longs, neighbours
 from perdure.engine.search.entries import ARCHIVED, BEGUN, FOREVER, KIND_CODES, ROLE_CODES, TELLING_BIT, TELLING_STEPS
 from perdure.engine.search.segments import Segment, joined, recoded
@@ -24,6 +25,14 @@ SMALL_SEGMENTS_MAX = 8
 """Segments that were made from a few rows; when there are more, they become one."""
 ITEM_BYTES = 120
 """What the columns of an item take besides its segment, about."""
+
+
+class Standing(NamedTuple):
+    """What may answer from one moment until another."""
+
+    allowed: Allowed
+    since: int
+    until: int
 
 
 @dataclass(frozen=True)
@@ -42,6 +51,9 @@ class SegmentStack:
     closed_at: Longs
     segment_item: Longs
     """Where the items of each segment begin; one longer than the segments."""
+    standing: dict[object, Standing] = field(default_factory=dict, compare=False, repr=False)
+    """What was found out for questions that were asked of it, by what they are asked of."""
+    speakers: dict[int, tuple[str, ...]] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
     def bytes(self) -> int:
@@ -58,9 +70,15 @@ class SegmentStack:
         names = self.shelf.speakers
         if not names:
             return ()
-        seen = np.zeros(len(names) + 1, bool)  # the last place is for those without a name
-        seen[self.shelf.speaker_code[self.live & ((self.agent == 0) | (self.agent == np.uint64(agent)))]] = True
-        return tuple(name for place, name in enumerate(names) if seen[place])
+        known = self.speakers.get(agent)
+        if known is None:
+            seen = np.zeros(len(names) + 1, bool)  # the last place is for those without a name
+            seen[self.shelf.speaker_code[self.live & ((self.agent == 0) | (self.agent == np.uint64(agent)))]] = True
+            known = tuple(name for place, name in enumerate(names) if seen[place])
+            if len(self.speakers) >= STANDING_MAX:
+                self.speakers.clear()
+            self.speakers[agent] = known
+        return known
 
     def refs_of(self, items: Ints) -> list[str]:
         """The ids of the things that items stand for."""
@@ -227,9 +245,43 @@ class SearchFilter:
     trusted: bool = False
     """No messages of tools, and none that came from elsewhere."""
 
+    @property
+    def narrows(self) -> bool:
+        """Whether it asks for less than all that an agent sees now."""
+        return any(one is not None for one in (self.as_of_us, self.known_at_us, self.sessions, self.time_range, self.terms))
 
-def allowed(stack: SegmentStack, wanted: SearchFilter) -> Flags:
-    """For each item whether it may answer."""
+
+STANDING_MAX = 4
+"""What so many agents may be answered from is kept with a stack."""
+
+
+def allowed(stack: SegmentStack, wanted: SearchFilter) -> Allowed:
+    """What may answer. Asked of all there is, and of now, it is the same until something begins or ends."""
+    if wanted.narrows:
+        return Allowed(stack.shelf, _mask(stack, wanted))
+    kept, key, now = stack.standing, (wanted.kinds, wanted.agent, wanted.places, wanted.trusted), wanted.now_us
+    known = kept.get(key)
+    if known is not None and known.since <= now < known.until:
+        return known.allowed
+    if len(kept) >= STANDING_MAX:
+        kept.clear()
+    made = Allowed(stack.shelf, _mask(stack, wanted))
+    kept[key] = Standing(made, *_between(stack, now))
+    return made
+
+
+def _between(stack: SegmentStack, now: int) -> tuple[int, int]:
+    """The moments before and after this one at which something begins or ends."""
+    since, until = -FOREVER, FOREVER
+    bounded = stack.live & (stack.shelf.kind != KIND_CODES["message"])
+    for moments in (stack.valid_from[bounded], stack.valid_to[bounded]):
+        past = moments <= now
+        since = max(since, int(moments.max(initial=since, where=past)))
+        until = min(until, int(moments.min(initial=until, where=~past)))
+    return since, until
+
+
+def _mask(stack: SegmentStack, wanted: SearchFilter) -> Flags:
     kinds = np.zeros(256, bool)
     kinds[[KIND_CODES[kind] for kind in wanted.kinds]] = True
     seen: Flags = (stack.agent == 0) | (stack.agent == np.uint64(wanted.agent))
@@ -250,15 +302,15 @@ def allowed(stack: SegmentStack, wanted: SearchFilter) -> Flags:
     return mask
 
 
-def without(stack: SegmentStack, mask: Flags, kind: EntryKind, refs: Collection[str]) -> Flags:
-    """The mask without the things of one kind that `refs` names."""
+def without(stack: SegmentStack, given: Allowed, kind: EntryKind, refs: Collection[str]) -> Allowed:
+    """The same without the things of one kind that `refs` names."""
     if not refs:
-        return mask
-    items = np.flatnonzero(mask & (stack.shelf.kind == KIND_CODES[kind])).astype(np.int32)
+        return given
+    items = np.flatnonzero(given.mask & (stack.shelf.kind == KIND_CODES[kind])).astype(np.int32)
     gone = [item for item, ref in zip(items.tolist(), stack.refs_of(items), strict=True) if ref in refs]
-    left = mask.copy()
+    left = given.mask.copy()
     left[gone] = False
-    return left
+    return Allowed(stack.shelf, left)
 
 
 def _holding(stack: SegmentStack, wanted: SearchFilter) -> Flags:

@@ -16,6 +16,8 @@ from perdure.engine.words import lines, sections, word_set
 
 TEXT_CHARS_MAX = 400_000
 """A text is read this far: a book pasted into a message must not hold up the others."""
+QUESTION_CHARS_MAX = 4_000
+"""A question is read this far."""
 TERM_CHARS_MAX = 64
 """Longer runs are keys or encoded bytes; they are told apart by their beginning."""
 PARTS_MAX = 8
@@ -59,6 +61,12 @@ def words_with_terms(text: str) -> list[tuple[str, list[str]]]:
     kept = [token for token in found if token not in stops] or found
     stemmed = _stemmer(language)
     return [(token, stemmed(token) if token.isalpha() else _compound(token, stemmed, stops)) for token in kept]
+
+
+@lru_cache(maxsize=64)
+def question_words(text: str) -> tuple[tuple[str, list[str]], ...]:
+    """The same for a short text that several ask about in a row. Not to be changed."""
+    return tuple(words_with_terms(text))
 
 
 @lru_cache(maxsize=20_000)

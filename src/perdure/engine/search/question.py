@@ -17,14 +17,13 @@ from perdure.domain.conversation.messages import ROLES
 from perdure.domain.text.patterns import pattern
 from perdure.domain.times.instants import to_us
 from perdure.domain.times.spans import Span, span_or_none
-from perdure.engine.search.lexicon import folded, lexemes, term_hash, words_with_terms
+from perdure.engine.search.lexicon import QUESTION_CHARS_MAX, folded, lexemes, question_words, term_hash
 from perdure.engine.text import cues
 from perdure.engine.times.mentions import TimeMention, find_times
 
 Kin = Callable[[str], Sequence[tuple[str, float]]]
 """Words that may stand in for a (folded) word, each with how near it is, 0 to 1, nearest first; none if it is not known."""
 
-QUESTION_CHARS_MAX = 4_000
 TERMS_MAX = 64
 """Of a pasted page, the first words are the question."""
 SPEAKERS_MAX = 2_000
@@ -109,7 +108,7 @@ def understand(
     Without `asked_at`, only times that are the same whenever one asks are understood (`May 2023`, not `last week`).
     """
     question = question[:QUESTION_CHARS_MAX]
-    words = words_with_terms(question)
+    words = list(question_words(question))
     called = _speakers_named(question, speakers)
     names = {word for found in called.values() for word in found}
     kept = [(word, terms) for word, terms in words if word not in names] or words

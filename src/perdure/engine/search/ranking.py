@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perdure.domain.context.recall import Hit
+from perdure.engine.search.allowed import Allowed
 from perdure.engine.search.columns import BRIEF_TERMS, UNKNOWN_US, Flags, Floats, Ints, ItemColumns, Longs, Voice, surroundings
 from perdure.engine.search.question import QuestionTime, SearchQuestion
 
@@ -28,13 +29,12 @@ MENTION_FIT = 0.5
 class TermPostings:
     """The postings of the question's terms among the allowed passages, side by side: gathered once, used by two arms."""
 
-    def __init__(self, shelf: ItemColumns, asked: SearchQuestion, allowed: Flags) -> None:
+    def __init__(self, shelf: ItemColumns, asked: SearchQuestion, allowed: Allowed) -> None:
         wanted = np.array([sought.hash for sought in asked.terms], np.uint64)
-        terms, passages, counts = shelf.postings(wanted)
-        seen = (allowed if shelf.one_passage_each else allowed[shelf.passage_item])[passages]
-        self.passage: Ints = passages[seen]
-        self.count: Floats = counts[seen]
-        self.term = terms[seen]
+        self.term, self.passage, self.count = shelf.postings(wanted)
+        if allowed.passages_count < len(shelf.passage_item):
+            seen = allowed.passages[self.passage]
+            self.term, self.passage, self.count = self.term[seen], self.passage[seen], self.count[seen]
         self.terms = len(wanted)
         self._weight = np.array([sought.weight for sought in asked.terms])
         self._kin_of = np.array([sought.kin_of for sought in asked.terms], np.int64)
@@ -50,51 +50,49 @@ class TermPostings:
         return self._weight * np.minimum(rarity, own)
 
 
-def words_scores(shelf: ItemColumns, hits: TermPostings, allowed: Flags) -> Floats:
+def words_scores(shelf: ItemColumns, hits: TermPostings, allowed: Allowed) -> Floats:
     """BM25 of the terms; of an item with several passages, that of the best."""
-    open_passages = allowed if shelf.one_passage_each else allowed[shelf.passage_item]
-    total = int(np.count_nonzero(open_passages))
-    if not total or not len(hits.passage):
+    if not len(hits.passage):
         return np.zeros(shelf.items, np.float32)
     holders = np.bincount(hits.term, minlength=hits.terms).astype(np.float64)
-    worth = hits.worth(holders, total)
-    usual = max(1.0, float(np.dot(shelf.passage_length, open_passages)) / total)
-    tempo = TERM_SATURATION * (1 - LENGTH_CORRECTION + LENGTH_CORRECTION / usual * shelf.passage_length[hits.passage])
+    worth = hits.worth(holders, allowed.passages_count)
+    correction = LENGTH_CORRECTION / allowed.usual_length
+    tempo = TERM_SATURATION * (1 - LENGTH_CORRECTION + correction * shelf.passage_length[hits.passage])
     parts = worth[hits.term] * (TERM_SATURATION + 1) * hits.count / (hits.count + tempo)
     return _best_passage(shelf, np.bincount(hits.passage, parts, len(shelf.passage_item)).astype(np.float32))
 
 
-def meaning_scores(shelf: ItemColumns, vector: Floats | None, allowed: Flags) -> Floats:
+def meaning_scores(shelf: ItemColumns, vector: Floats | None, allowed: Allowed) -> Floats:
     """Cosine with the question's vector; of an item with several passages, that of the nearest."""
     if vector is None or not np.any(vector):
         return np.zeros(shelf.items, np.float32)
-    near = shelf.nearness(vector.astype(np.float32))
-    return np.where(allowed, _best_passage(shelf, near), np.float32(0))
+    near = _best_passage(shelf, shelf.nearness(vector.astype(np.float32)))
+    near *= allowed.mask
+    return near
 
 
-def session_scores(shelf: ItemColumns, hits: TermPostings, allowed: Flags) -> Floats:
+def session_scores(shelf: ItemColumns, hits: TermPostings, allowed: Allowed) -> Floats:
     """BM25 of the whole session of an item: what is asked may be spread over its messages."""
     size = shelf.sessions
     code = shelf.session_code[hits.passage if shelf.one_passage_each else shelf.passage_item[hits.passage]]
     inside = code >= 0
     if not size or not inside.any():
         return np.zeros(shelf.items, np.float32)
-    open_items = allowed & (shelf.session_code >= 0)
-    lengths = np.bincount(shelf.session_code[open_items], shelf.length[open_items], size)
-    held = np.bincount(shelf.session_code[open_items], minlength=size) > 0
-    total = int(np.count_nonzero(held))
+    within, lengths, total = allowed.sessions
     usual = max(1.0, float(lengths.sum()) / total)
     tempo = TERM_SATURATION * (1 - LENGTH_CORRECTION + LENGTH_CORRECTION / usual * lengths)
     term, inner, count = _per_session(hits.term[inside], code[inside], hits.count[inside], (hits.terms, size))
     worth = hits.worth(np.bincount(term, minlength=hits.terms).astype(np.float64), total)
     score = np.bincount(inner, worth[term] * (TERM_SATURATION + 1) * count / (count + tempo[inner]), size)
-    return np.where(open_items, score[shelf.session_code], 0).astype(np.float32)
+    found = score.astype(np.float32).take(shelf.session_code, mode="wrap")
+    found *= within
+    return found
 
 
-def time_scores(shelf: ItemColumns, asked: SearchQuestion, allowed: Flags) -> Floats:
+def time_scores(shelf: ItemColumns, asked: SearchQuestion, allowed: Allowed) -> Floats:
     """How well an item fits the times asked for, 0 to 1, less where most others fit as well; 0 if no time is asked for."""
     fit = np.zeros(shelf.items, np.float32)
-    if not asked.stretches or not allowed.any():
+    if not asked.stretches or not allowed.items:
         return fit
     known = shelf.at != UNKNOWN_US
     for stretch in asked.stretches:
@@ -103,8 +101,8 @@ def time_scores(shelf: ItemColumns, asked: SearchQuestion, allowed: Flags) -> Fl
         fit = np.maximum(fit, np.where(known, np.exp(-0.5 * beside * beside), 0).astype(np.float32))
         named = _mentioned(shelf, stretch)
         fit[named] = np.maximum(fit[named], MENTION_FIT)
-    fit *= allowed
-    return fit * np.float32(1 - fit.sum() / np.count_nonzero(allowed))
+    fit *= allowed.mask
+    return fit * np.float32(1 - fit.sum() / allowed.items)
 
 
 def speaker_scores(shelf: ItemColumns, asked: SearchQuestion) -> Flags:
@@ -215,7 +213,7 @@ class Ranking:
         return Ranking(self.items[:count], self.scores[:count], shorter, self.hits)
 
 
-def rank(shelf: ItemColumns, asked: SearchQuestion, allowed: Flags, vector: Floats | None, *, limit: int) -> Ranking:
+def rank(shelf: ItemColumns, asked: SearchQuestion, allowed: Allowed, vector: Floats | None, *, limit: int) -> Ranking:
     """The best `limit` of the allowed items, by score, then newest first. Items that nothing speaks for are left out.
 
     `vector` is the question's, from the embedder that made the shelf's; without one, words decide.
@@ -223,7 +221,7 @@ def rank(shelf: ItemColumns, asked: SearchQuestion, allowed: Flags, vector: Floa
     return fused(shelf, measured(shelf, asked, allowed, vector), allowed, limit=limit)
 
 
-def measured(shelf: ItemColumns, asked: SearchQuestion, allowed: Flags, vector: Floats | None) -> ArmScores:
+def measured(shelf: ItemColumns, asked: SearchQuestion, allowed: Allowed, vector: Floats | None) -> ArmScores:
     """Ask every arm."""
     hits = TermPostings(shelf, asked, allowed)
     return ArmScores(
@@ -239,7 +237,7 @@ def measured(shelf: ItemColumns, asked: SearchQuestion, allowed: Flags, vector: 
     )
 
 
-def fused(shelf: ItemColumns, found: ArmScores, allowed: Flags, *, limit: int, weights: Weights = WEIGHTS) -> Ranking:
+def fused(shelf: ItemColumns, found: ArmScores, allowed: Allowed, *, limit: int, weights: Weights = WEIGHTS) -> Ranking:
     """Weigh what the arms found, and order by it.
 
     said   = voice · (words + 0.4 · meaning)               each arm brought to 0…1 by the best of this search
@@ -251,10 +249,9 @@ def fused(shelf: ItemColumns, found: ArmScores, allowed: Flags, *, limit: int, w
     # `What did I say in April?` is asked of a time: its words must not count as if they were what is sought.
     by_words = np.float32(found.weight) * voice * of_best(found.words)
     by_meaning = np.float32(found.sought * weights.meaning) * voice * above_usual(found.meaning, allowed)
-    waiting = shelf.unseen & allowed
-    if waiting.any() and not np.array_equal(waiting, allowed):
+    if (unseen := allowed.without_vector) is not None:
         # What has no vector yet is taken to mean what its words say: it must not stand behind older neighbours.
-        by_meaning = np.where(shelf.unseen, np.float32(weights.meaning) * by_words, by_meaning)
+        by_meaning = np.where(unseen, np.float32(weights.meaning) * by_words, by_meaning)
     by_session = np.float32(weights.session) * voice * of_best(found.session)
     said = by_words + by_meaning
     around = spread(shelf, said, weights)
@@ -274,7 +271,7 @@ def fused(shelf: ItemColumns, found: ArmScores, allowed: Flags, *, limit: int, w
         by_time = found.time * (np.float32(weights.time_times) * total + np.float32(weights.time_plus) * voice)
         parts["time"] = (found.time, by_time)
         total += by_time
-    score = total * allowed
+    score = total * allowed.mask
     items = best(score, shelf.at, limit)
     return Ranking(items, score[items], {name: (raw[items], added[items]) for name, (raw, added) in parts.items()}, found.hits)
 
@@ -285,19 +282,23 @@ def of_best(score: Floats) -> Floats:
     return score / np.float32(top) if top > 0 else np.zeros_like(score)
 
 
-def above_usual(near: Floats, allowed: Flags) -> Floats:
-    """How far above the mean of the allowed, as a share of the best's way. All texts are a little alike: that counts 0.
-
-    The mean counts one more item that is like nothing, so that the only item there is can be found, too.
+def above_usual(near: Floats, allowed: Allowed) -> Floats:
+    """How far above the mean of the allowed, as a share of the best's way; all others have 0. All texts are a little alike:
+    that counts 0. The mean counts one more item that is like nothing, so that the only item there is can be found, too.
     """
-    total = int(np.count_nonzero(allowed))
-    if not total:
+    if not allowed.items:
         return np.zeros_like(near)
-    usual = np.float32(float(near.sum(where=allowed)) / (total + 1))
-    top = near.max(initial=-1.0, where=allowed)
+    usual = np.float32(float(near.sum()) / (allowed.items + 1))
+    top = near.max()
+    if top <= 0:
+        top = near.max(initial=-1.0, where=allowed.mask)
     if top - usual <= 1e-6:
         return np.zeros_like(near)
-    return np.where(allowed, np.maximum(np.float32(0), (near - usual) / (top - usual)), np.float32(0))
+    above: Floats = near - usual
+    above /= top - usual
+    np.maximum(above, np.float32(0), out=above)
+    above *= allowed.mask
+    return above
 
 
 def spread(shelf: ItemColumns, said: Floats, weights: Weights = WEIGHTS) -> Floats:
@@ -325,14 +326,27 @@ def best(score: Floats, at: Longs, limit: int) -> Ints:
     """The places of the `limit` highest scores above 0, highest first; of equals the newest, then the first."""
     if limit < 1:
         return np.zeros(0, np.int32)
-    least = np.partition(score, len(score) - limit)[len(score) - limit] if len(score) > limit else np.float32(0)
-    found = np.flatnonzero(score >= least) if least > 0 else np.flatnonzero(score > 0)
+    found = np.flatnonzero(score >= _least(score, limit))
+    found = found[score[found] > 0]
     order = np.lexsort((found, -at[found], -score[found]))[:limit]
     return found[order].astype(np.int32)
 
 
+BLOCK = 64
+
+
+def _least(score: Floats, limit: int) -> np.float32:
+    """A score that at least `limit` items reach, and not many more: the `limit`th of the best ones of blocks."""
+    whole = len(score) // BLOCK
+    if whole <= limit:
+        return np.float32(0)
+    tops = score[: whole * BLOCK].reshape(whole, BLOCK).max(axis=1)
+    least: np.float32 = np.partition(tops, whole - limit)[whole - limit]
+    return least
+
+
 def nearest(
-    shelf: ItemColumns, asked: SearchQuestion, allowed: Flags, vector: Floats | None, *, limit: int
+    shelf: ItemColumns, asked: SearchQuestion, allowed: Allowed, vector: Floats | None, *, limit: int
 ) -> list[tuple[int, float]]:
     """The `limit` of the allowed items that are nearest in meaning, each with its cosine; equals newest first.
 
@@ -340,12 +354,12 @@ def nearest(
     """
     blind = shelf.unseen if vector is not None and np.any(vector) else np.ones(shelf.items, np.bool_)
     score = np.where(blind, _word_shares(shelf, asked, allowed), meaning_scores(shelf, vector, allowed))
-    found = np.flatnonzero(allowed & (~blind | (score > 0)))
+    found = np.flatnonzero(allowed.mask & (~blind | (score > 0)))
     order = found[np.lexsort((found, -shelf.at[found], -score[found]))[:limit]]
     return list(zip(order.tolist(), score[order].tolist(), strict=True))
 
 
-def _word_shares(shelf: ItemColumns, asked: SearchQuestion, allowed: Flags) -> Floats:
+def _word_shares(shelf: ItemColumns, asked: SearchQuestion, allowed: Allowed) -> Floats:
     """How much of the question's own words stands in each item, 0 to 1."""
     own = replace(asked, terms=tuple(one for one in asked.terms if one.kin_of < 0))
     weight = np.array([one.weight for one in own.terms], np.float32)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -42,7 +42,7 @@ from perdure.ports.models import Reranker
 from perdure.ports.store import ReadOnly, Store, View
 from perdure.ports.tables.index import INDEX_JOB, IndexHead, index_job
 from perdure.services.index.cache import CachedIndex, IndexCache, ThreadGate
-from perdure.services.index.reads import may_be_old, read_found, with_current
+from perdure.services.index.reads import Name, Place, may_be_old, read_found, with_current
 from perdure.services.jobs.worker import in_words
 from perdure.services.knowledge.entities import NamedEntities, entity_names, names_in
 from perdure.services.models.embedders import Embedders, embedded
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from perdure.engine.search.columns import Floats
     from perdure.engine.search.index import SearchFilter
     from perdure.engine.search.question import SearchQuestion
+    from perdure.engine.search.ranking import Ranking
 
 QUERY_BYTES_MAX = 100_000
 CANDIDATES_MIN = 50
@@ -170,7 +171,8 @@ class RecallService:
             raise InvalidInput(f"`neighbours` = {brief(beside)} must be a whole number from 0 to {NEIGHBOURS_MAX}")
         if len(query.sessions) > SESSIONS_MAX:
             raise LimitExceeded(f"`sessions` names more than {SESSIONS_MAX}; ask without naming any")
-        return replace(query, limit=self.limits.page(query.limit))
+        limit = self.limits.page(query.limit)
+        return query if limit == query.limit else replace(query, limit=limit)
 
     def _prepared(self, view: View, scope: Scope, query: RecallQuery) -> tuple[CachedIndex, NamedEntities]:
         wanted = [f"{name.type}:{slug(name.label)}" for name in entity_names(query.entities)]
@@ -234,16 +236,11 @@ class RecallService:
             best = ranking.first(enough)
             kinds = shelf.kind[best.items].tolist()
             names = [(_kind(kind), ref) for kind, ref in zip(kinds, held.stack.refs_of(best.items), strict=True)]
-            found = read_found(view, names, now=now)
             why = reasons(shelf, given.asked, best)
-            scores = best.scores.tolist()
-            arms = [(name, raw.tolist(), share.tolist()) for name, (raw, share) in best.arms.items()]
+            places = _places(names, best, why)
+            found = read_found(view, names, now=now, places=places)
             hits = (_collapsed if query.collapse else list)(
-                [
-                    replace(found[name], score=scores[place], trace=_trace(arms, scores, place, why[place]))
-                    for place, name in enumerate(names)
-                    if name in found and not (query.trusted and found[name].trust in UNTRUSTED)
-                ]
+                [found[name] for name in names if name in found and not (query.trusted and found[name].trust in UNTRUSTED)]
             )
             if len(hits) >= wanted or enough >= len(ranking.items):
                 break
@@ -260,7 +257,7 @@ class RecallService:
         if old:
             ordered = with_current(view, scope, query, ordered)
         ordered = ordered[: wanted if self.reranker is None else CANDIDATES_MIN]
-        priced = [replace(hit, tokens=self._price(hit)) for hit in ordered]
+        priced = [self._priced(hit) for hit in ordered]
         if query.neighbours:
             priced = [_with_neighbours(view, hit, query.neighbours, self.count) for hit in priced]
         failing = job is not None and job.last_error is not None and (job.state == "dead" or job.attempts > 0)
@@ -269,9 +266,10 @@ class RecallService:
         holds = held.head.incarnation != "" or (not held.unread and bool(view.list_sessions(None, limit=1)))
         return _SearchResult(priced, held.head, waiting, trouble, holds, held.partial)
 
-    def _price(self, hit: Hit) -> int:
-        """What it costs to show, with the current values that come with it."""
-        return max(hit.tokens, self.count(hit.text)) + sum(self.count(one.text) for one in hit.current)
+    def _priced(self, hit: Hit) -> Hit:
+        """With what it costs to show, the current values that come with it included."""
+        tokens = max(hit.tokens, self.count(hit.text)) + sum(self.count(one.text) for one in hit.current)
+        return hit if tokens == hit.tokens else replace(hit, tokens=tokens)
 
     def _candidates(self, limit: int) -> int:
         """How many are read: more than are wanted, because doubles collapse; and all that the blend orders anew."""
@@ -390,13 +388,17 @@ def _did_not_hold(view: View, given: _PreparedQuery) -> set[str]:
     return {one.id for one in found if not one.holds_at(moment, query.known_at)}
 
 
-def _trace(measured: _Arms, scores: Sequence[float], place: int, why: tuple[str, ...]) -> Trace:
-    arms: Mapping[str, Arm] = {name: Arm(raw[place], share[place]) for name, raw, share in measured if share[place]}
-    best, relevance = scores[0], scores[place]
-    return Trace(arms, relevance, relevance / best if best > 0 else 0.0, why=why)
-
-
-_Arms = Sequence[tuple[str, list[float], list[float]]]
+def _places(names: Sequence[Name], best: Ranking, why: Sequence[tuple[str, ...]]) -> dict[Name, Place]:
+    """Where each stands, and how it got there."""
+    arms = [(name, raw.tolist(), share.tolist()) for name, (raw, share) in best.arms.items()]
+    scores = best.scores.tolist()
+    top = scores[0] if scores else 0.0
+    placed: dict[Name, Place] = {}
+    for place, name in enumerate(names):
+        spoke = {arm: Arm(raw[place], share[place]) for arm, raw, share in arms if share[place]}
+        relevance = scores[place]
+        placed[name] = (relevance, Trace(spoke, relevance, relevance / top if top > 0 else 0.0, why=why[place]))
+    return placed
 
 
 def _session_hashes(view: View, address: Address, sessions: Sequence[str]) -> tuple[int, ...] | None:

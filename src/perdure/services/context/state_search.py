@@ -17,7 +17,7 @@ from perdure.services.context.recall import QUERY_BYTES_MAX, RecallService
 from perdure.services.series.state import StateService, check_pattern
 
 if TYPE_CHECKING:
-    from perdure.engine.search.columns import Flags
+    from perdure.engine.search.allowed import Allowed
     from perdure.engine.search.index import SearchFilter, SegmentStack
 
 
@@ -66,16 +66,17 @@ def _check_question(query: object) -> None:
         raise LimitExceeded(f"`query` has more than {QUERY_BYTES_MAX} bytes; ask in fewer words")
 
 
-def _matching(stack: SegmentStack, wanted: SearchFilter, pattern: str) -> Flags:
+def _matching(stack: SegmentStack, wanted: SearchFilter, pattern: str) -> Allowed:
     """What may answer, under keys that match; what perdure itself keeps only if it is asked for."""
     import numpy as np
 
+    from perdure.engine.search.allowed import Allowed
     from perdure.engine.search.index import allowed
 
-    mask = allowed(stack, wanted)
+    mask = allowed(stack, wanted).mask.copy()
     items = np.flatnonzero(mask).astype(np.int32)
     own = pattern.startswith(RESERVED)
     keys = stack.refs_of(items)
     fits = [fnmatchcase(key, pattern) and (own or not key.startswith(RESERVED)) for key in keys]
     mask[items] = np.array(fits, np.bool_)
-    return mask
+    return Allowed(stack.shelf, mask)

@@ -20,13 +20,18 @@ from perdure.domain.knowledge.memories import Statement, to_statement, trust_of_
 from perdure.domain.knowledge.records import Record, RecordKind, RecordQuery
 from perdure.domain.lessons import to_lesson
 from perdure.domain.scope import MessageId, Scope
+from perdure.domain.series import Series
 from perdure.domain.state import Revision, is_found
 from perdure.engine.search.entries import digest_parts, series_text, speaker_in, state_text
 from perdure.ports.store import View
 
 Name = tuple[str, str]
 """Kind and id of something that was found."""
-NO_TRACE = Trace({}, 0.0, 0.0)
+Place = tuple[float, Trace]
+"""Where something stands among what was found: its score, and how it came about."""
+Places = Mapping[Name, Place]
+NOWHERE: Place = (0.0, Trace({}, 0.0, 0.0))
+Reader = Callable[[View, Sequence[str], datetime, Places], list[Hit]]
 HITS_MAX = 50
 """So many of the best hits are looked at for old values."""
 CITING_MAX = 100
@@ -34,29 +39,32 @@ HOPS_MAX = 20
 NEWER = "it holds now, and a hit states an older value"
 
 
-def read_found(view: View, names: Sequence[Name], *, now: datetime) -> dict[Name, Hit]:
-    """Hits without a score for those of `names` that are still there."""
+def read_found(
+    view: View, names: Sequence[Name], *, now: datetime, places: Mapping[Name, Place] | None = None
+) -> dict[Name, Hit]:
+    """Hits for those of `names` that are still there, each with its score and trace; without `places`, with none."""
     refs: dict[str, list[str]] = {}
     for kind, ref in names:
         if kind in _READERS:
             refs.setdefault(kind, []).append(ref)
-    read = view.together(*(partial(_READERS[kind], view, some, now) for kind, some in refs.items()))
+    read = view.together(*(partial(_READERS[kind], view, some, now, places or {}) for kind, some in refs.items()))
     return {(one.kind, one.id): one for hits in read for one in hits}
 
 
-def _messages(view: View, refs: Sequence[str], _now: datetime) -> list[Hit]:
+def _messages(view: View, refs: Sequence[str], _now: datetime, places: Places) -> list[Hit]:
     held = view.find_messages([MessageId(ref) for ref in refs])
-    return [message_hit(one) for one in held.values()]
+    return [message_hit(one, places.get(("message", one.id), NOWHERE)) for one in held.values()]
 
 
-def message_hit(message: Message) -> Hit:
+def message_hit(message: Message, place: Place) -> Hit:
+    score, trace = place
     return Hit(
         kind="message",
         id=message.id,
         text=message.content,
         at=message.at,
-        score=0.0,
-        trace=NO_TRACE,
+        score=score,
+        trace=trace,
         speaker=speaker_in(message.metadata) or message.role,
         address=message.address,
         session=message.session,
@@ -67,18 +75,20 @@ def message_hit(message: Message) -> Hit:
     )
 
 
-def _statements(view: View, refs: Sequence[str], _now: datetime) -> list[Hit]:
-    return [statement_hit(to_statement(record.body)) for record in view.records.find_many("statement", refs)]
+def _statements(view: View, refs: Sequence[str], _now: datetime, places: Places) -> list[Hit]:
+    read = [to_statement(record.body) for record in view.records.find_many("statement", refs)]
+    return [statement_hit(one, places.get(("memory", one.id), NOWHERE)) for one in read]
 
 
-def statement_hit(statement: Statement) -> Hit:
+def statement_hit(statement: Statement, place: Place) -> Hit:
+    score, trace = place
     return Hit(
         kind="memory",
         id=statement.id,
         text=statement.content,
         at=statement.last_mentioned,
-        score=0.0,
-        trace=NO_TRACE,
+        score=score,
+        trace=trace,
         speaker=statement.source,
         sources=tuple(dict.fromkeys(one.message for one in statement.evidence)),
         valid_from=statement.valid_from,
@@ -91,20 +101,21 @@ def statement_hit(statement: Statement) -> Hit:
     )
 
 
-def _records(kind: RecordKind, read: Callable[[Record], Hit]) -> Callable[[View, Sequence[str], datetime], list[Hit]]:
-    return lambda view, refs, _now: [read(record) for record in view.records.find_many(kind, refs)]
+def _records(kind: RecordKind, read: Callable[[Record, Places], Hit]) -> Reader:
+    return lambda view, refs, _now, places: [read(record, places) for record in view.records.find_many(kind, refs)]
 
 
-def _todo(record: Record) -> Hit:
+def _todo(record: Record, places: Places) -> Hit:
     todo = from_body(Todo, record.body)
+    score, trace = places.get(("todo", todo.id), NOWHERE)
     sources = tuple(dict.fromkeys(one.message for one in todo.evidence))
     return Hit(
         kind="todo",
         id=todo.id,
         text=todo.content,
         at=todo.created_at,
-        score=0.0,
-        trace=NO_TRACE,
+        score=score,
+        trace=trace,
         speaker="user",
         sources=sources,
         valid_from=todo.created_at,
@@ -113,16 +124,17 @@ def _todo(record: Record) -> Hit:
     )
 
 
-def _instruction(record: Record) -> Hit:
+def _instruction(record: Record, places: Places) -> Hit:
     held = from_body(Instruction, record.body)
+    score, trace = places.get(("instruction", held.id), NOWHERE)
     sources = tuple(dict.fromkeys(one.message for one in held.evidence))
     return Hit(
         kind="instruction",
         id=held.id,
         text=held.content,
         at=held.created_at,
-        score=0.0,
-        trace=NO_TRACE,
+        score=score,
+        trace=trace,
         speaker="user",
         sources=sources,
         valid_from=held.created_at,
@@ -131,9 +143,10 @@ def _instruction(record: Record) -> Hit:
     )
 
 
-def _digests(view: View, refs: Sequence[str], _now: datetime) -> list[Hit]:
+def _digests(view: View, refs: Sequence[str], _now: datetime, places: Places) -> list[Hit]:
     hits = []
     for ref in refs:
+        score, trace = places.get(("digest", ref), NOWHERE)
         address, number, kind = digest_parts(ref)
         digest = view.conversation.latest_digest(address, number, kind)
         if digest is not None:
@@ -143,8 +156,8 @@ def _digests(view: View, refs: Sequence[str], _now: datetime) -> list[Hit]:
                 id=ref,
                 text=digest.text,
                 at=digest.made_at,
-                score=0.0,
-                trace=NO_TRACE,
+                score=score,
+                trace=trace,
                 speaker=digest.summariser,
                 address=None if session is None else address,
                 session=None if session is None else session.id,
@@ -154,16 +167,17 @@ def _digests(view: View, refs: Sequence[str], _now: datetime) -> list[Hit]:
     return hits
 
 
-def _lesson(record: Record) -> Hit:
+def _lesson(record: Record, places: Places) -> Hit:
     held = to_lesson(record.body)
+    score, trace = places.get(("lesson", held.id), NOWHERE)
     sources = tuple(dict.fromkeys(one.message for one in held.origins if one.message is not None))
     return Hit(
         kind="lesson",
         id=held.id,
         text=held.text,
         at=held.created_at,
-        score=0.0,
-        trace=NO_TRACE,
+        score=score,
+        trace=trace,
         speaker=held.source,
         sources=sources,
         valid_from=held.created_at,
@@ -172,44 +186,47 @@ def _lesson(record: Record) -> Hit:
     )
 
 
-def _state(view: View, refs: Sequence[str], now: datetime) -> list[Hit]:
+def _state(view: View, refs: Sequence[str], now: datetime, places: Places) -> list[Hit]:
     found = [view.state.find(ref) for ref in refs]
-    return [_state_hit(one) for one in found if one is not None and one.alive(now) and is_found(one.body)]
+    alive = [one for one in found if one is not None and one.alive(now) and is_found(one.body)]
+    return [_state_hit(one, places.get(("state", one.key), NOWHERE)) for one in alive]
 
 
-def _state_hit(held: Revision) -> Hit:
+def _state_hit(held: Revision, place: Place) -> Hit:
+    score, trace = place
     return Hit(
         kind="state",
         id=held.key,
         text=state_text(held.key, held.body),
         at=held.saved_at,
-        score=0.0,
-        trace=NO_TRACE,
+        score=score,
+        trace=trace,
         speaker="state",
         valid_to=held.expires_at,
         trust="tool",
     )
 
 
-def _series(view: View, refs: Sequence[str], _now: datetime) -> list[Hit]:
+def _series(view: View, refs: Sequence[str], _now: datetime, places: Places) -> list[Hit]:
     found = [view.series.find(ref) for ref in refs]
-    return [
-        Hit(
-            kind="series",
-            id=one.name,
-            text=series_text(one),
-            at=one.last_updated,
-            score=0.0,
-            trace=NO_TRACE,
-            speaker="series",
-            trust="tool",
-        )
-        for one in found
-        if one is not None
-    ]
+    return [_series_hit(one, places.get(("series", one.name), NOWHERE)) for one in found if one is not None]
 
 
-_READERS: Mapping[str, Callable[[View, Sequence[str], datetime], list[Hit]]] = {
+def _series_hit(held: Series, place: Place) -> Hit:
+    score, trace = place
+    return Hit(
+        kind="series",
+        id=held.name,
+        text=series_text(held),
+        at=held.last_updated,
+        score=score,
+        trace=trace,
+        speaker="series",
+        trust="tool",
+    )
+
+
+_READERS: Mapping[str, Reader] = {
     "message": _messages,
     "memory": _statements,
     "instruction": _records("instruction", _instruction),
@@ -304,5 +321,4 @@ def _is_free(query: RecallQuery) -> bool:
 
 
 def _newer(one: Statement, than: Hit) -> Hit:
-    found = statement_hit(one)
-    return replace(found, score=than.score, trace=replace(than.trace, why=(NEWER,)))
+    return statement_hit(one, (than.score, replace(than.trace, why=(NEWER,))))

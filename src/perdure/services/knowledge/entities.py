@@ -27,7 +27,7 @@ from perdure.domain.scope import Owner, Scope
 from perdure.domain.text.rules import brief, check_choice, check_no_secret, check_text, utf8_size
 from perdure.engine.extraction.predicates import is_single_valued
 from perdure.engine.search.entries import entity_hash
-from perdure.engine.search.lexicon import folded, lexemes, term_hash, words_with_terms
+from perdure.engine.search.lexicon import QUESTION_CHARS_MAX, folded, lexemes, question_words, term_hash
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store, Tx, View
 from perdure.ports.tables.knowledge import RecordView
@@ -351,7 +351,7 @@ def _phrases(text: str) -> Iterator[tuple[str, ...]]:
     words = [word for part in text.split() if (word := part.strip(".,;:!?\"'()[]’“”").removesuffix("'s").removesuffix("’s"))]
     words = words[:WORDS_MAX]
     anything = not any(word[:1].isupper() for word in words)
-    telling = {word for word, _ in words_with_terms(text)}
+    telling = {word for word, _ in question_words(text[:QUESTION_CHARS_MAX])}
     for start, word in enumerate(words):
         if anything or word[:1].isupper():
             for end in range(start + 1, min(start + NAME_WORDS_MAX, len(words)) + 1):
