@@ -17,21 +17,36 @@ from perdure.ports.tables.knowledge import operation_row
 
 EVER_US = 2**62
 """Later than any instant."""
+KNOWN_MAX = 10_000
+"""Records that are kept at hand."""
 TALLIED = ("one", "two", "three", "four", "five", "six")
 """What the fields of a tally are called in its statement."""
 
 
 class SqlRecords:
-    __slots__ = ("_journal", "_owner", "_run")
+    """Of one transaction: what was looked up is known, until it is written or somebody else may have written it."""
+
+    __slots__ = ("_journal", "_known", "_locked", "_owner", "_run")
 
     def __init__(self, run: SqlStatements, owner: Owner) -> None:
         self._run = run
         self._owner = owner
         self._journal = SqlJournal(run, owner)
+        self._known: dict[tuple[RecordKind, str], Record | None] = {}
+        self._locked = False
 
     def find(self, kind: RecordKind, key: str) -> Record | None:
-        found = self._run.all(self._run.locked("find_record"), kind=kind, key=key)
-        return forms.to_record(found[0]) if found else None
+        place = (kind, key)
+        if place not in self._known:
+            if len(self._known) >= KNOWN_MAX:
+                self._known.clear()
+            found = self._run.all(self._run.locked("find_record"), kind=kind, key=key)
+            self._known[place] = forms.to_record(found[0]) if found else None
+        return self._known[place]
+
+    def look_again(self) -> None:
+        """What was looked up may have been written in another way."""
+        self._known.clear()
 
     def find_many(self, kind: RecordKind, keys: Sequence[str]) -> list[Record]:
         if not keys:
@@ -95,12 +110,17 @@ class SqlRecords:
         return self._run.change("remove_echoes")
 
     def lock(self) -> None:
+        if self._locked:
+            return
         self._run.send("make_owner")
         self._run.all(self._run.locked("find_owner"))
+        self._locked = True
+        self.look_again()
 
     def put(self, record: Record, terms: Sequence[Term], *, by: Attribution, action: str) -> int:
         held = self.find(record.kind, record.key)
         operation = self._journal.record(lambda seq: forms.record_operation(seq, held, record, by, action))
+        self._known.pop((record.kind, record.key), None)
         if held is not None:
             self._run.send("remove_terms", kind=record.kind, key=record.key)
         self._run.put("put_record", [forms.record_row(self._owner, record, operation)])
@@ -111,6 +131,7 @@ class SqlRecords:
     def remove(self, kind: RecordKind, key: str, *, by: Attribution, action: str) -> int:
         held = self.find(kind, key)
         operation = self._journal.record(lambda seq: forms.record_operation(seq, held, None, by, action))
+        self._known.pop((kind, key), None)
         self._run.send("remove_terms", kind=kind, key=key)
         self._run.send("remove_record", kind=kind, key=key)
         return operation

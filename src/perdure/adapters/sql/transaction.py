@@ -37,7 +37,7 @@ from perdure.domain.scope import Address, MessageId, Owner, SessionId, ToolCallI
 from perdure.domain.times.instants import to_us
 from perdure.ports.tables.conversation import tally_operation, tally_row, to_tally
 from perdure.ports.tables.index import index_job
-from perdure.ports.tables.jobs import job_row, to_job
+from perdure.ports.tables.jobs import job_row, to_job, waits_already
 from perdure.ports.tables.knowledge import to_operation
 from perdure.ports.tables.log import call_row, message_row, session_row, to_call, to_message, to_session
 from perdure.ports.tables.redaction import rewritten
@@ -48,12 +48,13 @@ from perdure.ports.tables.table import AnyRow
 class SqlTx:
     """A `View`, and a `Tx` if its statements may write."""
 
-    __slots__ = ("_index", "_owner", "_run")
+    __slots__ = ("_index", "_owner", "_records", "_run")
 
     def __init__(self, run: SqlStatements, owner: Owner) -> None:
         self._run = run
         self._owner = owner
         self._index: SqlIndex | None = None
+        self._records: SqlRecords | None = None
 
     def finish(self) -> None:
         """What a transaction does last, so that rivals wait for each other here only."""
@@ -84,7 +85,9 @@ class SqlTx:
 
     @property
     def records(self) -> SqlRecords:
-        return SqlRecords(self._run, self._owner)
+        if self._records is None:
+            self._records = SqlRecords(self._run, self._owner)
+        return self._records
 
     @property
     def oversight(self) -> SqlOversight:
@@ -171,9 +174,9 @@ class SqlTx:
         return lambda: [to_job(row) for row in rows()]
 
     def enqueue(self, job: NewJob, *, now: datetime, queue_max: int) -> bool:
-        held = self.find_job(job.kind, job.key)
-        if held is not None:
-            changed = requeued(held, job, now)
+        found = self._one(self._run.locked("find_job"), kind=job.kind, key=job.key)
+        if found is not None:
+            changed = None if waits_already(found, job) else requeued(to_job(found), job, now)
             if changed is not None:
                 self._put_job(changed)
             return False
@@ -224,6 +227,7 @@ class SqlTx:
         self._run.replace("messages", message_row(self._owner, message))
 
     def rewrite(self, change: Callable[[str], str]) -> dict[str, list[AnyRow]]:
+        self.records.look_again()
         changed: dict[str, list[AnyRow]] = {}
         for table, spec in TABLES.items():
             if spec.rebuilt:

@@ -144,6 +144,30 @@ def _check_tool_calls(message: NewMessage) -> list[ToolCall]:
 
 
 @dataclass(slots=True)
+class _Growth:
+    """A session while messages are added at its end: it is made anew once, not for each of them."""
+
+    session: Session
+    """As it was before them."""
+    messages: int
+    tokens: int
+    turns: int
+    last_at: datetime
+    ended_at: datetime | None
+
+    def grown(self) -> Session:
+        return replace(
+            self.session,
+            last_at=self.last_at,
+            ended_at=self.ended_at,
+            messages=self.messages,
+            tokens=self.tokens,
+            turns=self.turns,
+            deleted_at=None,
+        )
+
+
+@dataclass(slots=True)
 class LogPlacement:
     """Places drafts into the log of one address, one after the other, on top of what is held."""
 
@@ -162,6 +186,7 @@ class LogPlacement:
     """An older session that is open although the newest has ended."""
     plan: AppendPlan = field(default_factory=AppendPlan)
     _placed: dict[MessageId, Message] = field(default_factory=dict)
+    _growth: _Growth | None = None
 
     def place_all(self, drafts: Sequence[MessageDraft]) -> AppendPlan:
         for one in drafts:
@@ -174,19 +199,25 @@ class LogPlacement:
                 self._placed[one.id] = message
                 self.plan.messages.append(message)
                 self.plan.results.append(message)
+        self._settle()
         return self.plan
 
     def _place(self, one: MessageDraft) -> Message:
         if one.may_be_stray and not self._has_call(one.message):
             one = stray(one)
         given = one.message
-        session = self._session_for(one)
-        seq = session.messages + 1
+        growth = self._growth_for(one)
+        growth.messages += 1
+        growth.tokens += one.tokens
+        growth.turns += given.role == "user"
+        # A message imported with an old time must not make the session look idle.
+        growth.last_at = max(self._moment(one), growth.last_at)
+        growth.ended_at = _end_of(growth, given)
         message = Message(
             id=one.id,
-            session=session.id,
-            session_number=session.number,
-            seq=seq,
+            session=growth.session.id,
+            session_number=growth.session.number,
+            seq=growth.messages,
             role=cast(Role, given.role),
             content=given.content,
             at=one.at,
@@ -199,31 +230,34 @@ class LogPlacement:
         )
         if message.tool_calls or message.tool_call_id is not None:
             self._pair(message)
-        self._keep(
-            Session(
-                address=session.address,
-                number=session.number,
-                id=session.id,
-                opened_at=session.opened_at,
-                # A message imported with an old time must not make the session look idle.
-                last_at=(last_at := max(self._moment(one), session.last_at)),
-                ended_at=self._end_of(session, given, last_at),
-                messages=seq,
-                tokens=session.tokens + one.tokens,
-                turns=session.turns + (given.role == "user"),
-                boundary_seq=session.boundary_seq,
-                spine_seq=session.spine_seq,
-                deleted_at=None,
-                learned_seq=session.learned_seq,
-            )
-        )
         return message
 
-    def _end_of(self, session: Session, given: NewMessage, last_at: datetime) -> datetime | None:
-        """A late tool result does not reopen an ended session; naming the session does."""
-        if session.ended_at is None or given.session is not None:
-            return None
-        return last_at
+    def _growth_for(self, one: MessageDraft) -> _Growth:
+        """The session that the message goes into, as it has grown so far."""
+        growth, given = self._growth, one.message
+        if (
+            growth is not None
+            and growth.ended_at is None
+            and given.session is None
+            and given.tool_call_id is None
+            and self._moment(one) - growth.last_at <= self.idle
+            and self._goes_on(growth.session)
+        ):
+            return growth
+        self._settle()
+        held = self._session_for(one)
+        self._growth = _Growth(held, held.messages, held.tokens, held.turns, held.last_at, held.ended_at)
+        return self._growth
+
+    def _goes_on(self, session: Session) -> bool:
+        current = self._current()
+        return current is not None and current.number == session.number
+
+    def _settle(self) -> None:
+        """Note how the session has grown; whoever looks a session up does so after this."""
+        growth, self._growth = self._growth, None
+        if growth is not None:
+            self._keep(growth.grown())
 
     def _session_for(self, one: MessageDraft) -> Session:
         given = one.message
@@ -325,6 +359,11 @@ class LogPlacement:
             if call.result_seq is not None:
                 raise Conflict(f"tool call {brief(call.id, 80)} already has a result; a call is answered once")
             self.plan.calls[(number, call.id)] = replace(call, result_seq=message.seq, failed=message.failed)
+
+
+def _end_of(growth: _Growth, given: NewMessage) -> datetime | None:
+    """A late tool result does not reopen an ended session; naming the session does."""
+    return None if growth.ended_at is None or given.session is not None else growth.last_at
 
 
 def stray(one: MessageDraft) -> MessageDraft:

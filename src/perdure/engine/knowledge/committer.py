@@ -45,6 +45,8 @@ from perdure.engine.knowledge.sameness import OPPOSITES, confirmed, same_stateme
 from perdure.engine.text.hygiene import flaw, refusal
 
 ATTRIBUTE = pattern(r"[a-z][a-z0-9_]{0,59}")
+NEW = ("added", "superseded")
+"""Verdicts on statements that were not there before."""
 PIECE_CHARS_MAX = 300
 CLOSE_SHARE = 0.2
 CLOSE_MIN = 5
@@ -343,7 +345,8 @@ class Committer:
             return
         closed = {one.id for one in outcome.closed}
         when = max((one.at for one in outcome.proposal.evidence), default=self.origin.now)
-        for name in dict.fromkeys((said.id, *closed)):
+        # Nothing can have been proposed against what was not there.
+        for name in closed if outcome.verdict in NEW else {said.id, *closed}:
             for one in self.known.against(name):
                 # What was said before it was proposed says nothing about it.
                 if one != accepted and one.is_pending and when >= one.recorded_at:

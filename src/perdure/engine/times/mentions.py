@@ -8,7 +8,7 @@ UTC, computed on local calendars, so a day has 23 or 25 hours where the clocks c
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import cache
@@ -67,6 +67,12 @@ def _by_first_word() -> dict[str, tuple[Rule, ...]]:
     return {word: tuple(rules) for word, rules in words.items()}
 
 
+@cache
+def _matchers(word: str) -> tuple[tuple[Rule, Callable[..., re.Match[str] | None]], ...]:
+    """The rules that can start with a word that some do, with how each is tried; patterns are compiled when first needed."""
+    return tuple((rule, rule.pattern.match) for rule in _by_first_word()[word])
+
+
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -83,13 +89,16 @@ def _matches(cues: TenseCues, now: datetime) -> Iterator[_RangeMatch]:
     text, index, taken = cues.text, _by_first_word(), 0
     for word in _WORD.finditer(text):
         key = word[0].lower()
-        rules = index.get(key) or (index["#"] if key[0].isdecimal() and key[0].isascii() else ())
-        if not rules or word.start() < taken:
+        if key not in index:
+            if not (key[0].isdecimal() and key[0].isascii()):
+                continue
+            key = "#"
+        if (start := word.start()) < taken:
             continue
         best: _RangeMatch | None = None
-        for rule in rules:
-            match = rule.pattern.match(text, word.start())
-            if match and match.end() > match.start() and (best is None or match.end() > best.end):
+        for rule, matches in _matchers(key):
+            match = matches(text, start)
+            if match and match.end() > start and (best is None or match.end() > best.end):
                 what = _resolved(rule, match, now, cues)
                 best = _RangeMatch(match.start(), match.end(), what) if what else best
         if best is None:

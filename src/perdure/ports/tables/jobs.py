@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from perdure.domain.jobs import JOB_STATES, Claim, Job, QueueReport, stranded_after
+from perdure.domain.jobs import JOB_STATES, Claim, Job, NewJob, QueueReport, stranded_after
 from perdure.domain.scope import Owner
 from perdure.domain.text.rules import compact_json
 from perdure.domain.times.instants import from_us, to_us
@@ -87,6 +87,19 @@ def _read_job(row: JobRow) -> Job:
         created_at=from_us(row.created_at_us),
         updated_at=from_us(row.updated_at_us),
     )
+
+
+def waits_already(row: AnyRow, job: NewJob) -> bool:
+    """Whether the job held under the name of this one is to run no later, and once: then enqueueing it changes nothing.
+
+    Told by the row alone, since every append asks.
+    """
+
+    def waits(held: JobRow) -> bool:
+        once = held.repeat is None and job.repeat is None
+        return once and held.state == "ready" and held.due_at_us is not None and held.due_at_us <= to_us(job.due_at)
+
+    return JOBS.read(row, waits)
 
 
 def claim_values(claim: Claim, kinds: object) -> dict[str, Any]:

@@ -55,8 +55,10 @@ ENTRY_OF: Mapping[RecordKind, str] = {
 """The kind of entry by which records of a kind are found; the others are not."""
 
 
-def enter_record(tx: Tx, kind: RecordKind, key: str, body: Mapping[str, Any] | None, *, now: datetime) -> None:
-    """A record was written, or removed if `body` is None."""
+def enter_record(
+    tx: Tx, kind: RecordKind, key: str, body: Mapping[str, Any] | None, *, now: datetime, new: bool = False
+) -> None:
+    """A record was written, or removed if `body` is None; `new`: there was none before, so that it cannot be indexed."""
     if kind == "memory":
         if body is not None:
             _enter_statements(tx, key, now)
@@ -64,7 +66,8 @@ def enter_record(tx: Tx, kind: RecordKind, key: str, body: Mapping[str, Any] | N
         tx.index.remove(ENTRY_OF[kind], [key], now=now)
     elif kind == "statement" and body is not None:
         statement = to_statement(body)
-        tx.index.put([statement_entry(statement, ZONE, archived=_is_archived(tx, statement.memory))], now=now)
+        enter = tx.index.add if new else tx.index.put
+        enter([statement_entry(statement, ZONE, archived=_is_archived(tx, statement.memory))], now=now)
     elif kind == "todo" and body is not None:
         tx.index.put([todo_entry(from_body(Todo, body), ZONE)], now=now)
     elif kind == "instruction" and body is not None:

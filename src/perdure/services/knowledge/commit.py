@@ -83,8 +83,11 @@ def commit_in(tx: Tx, given: Submission) -> CommitResult:
         elif outcome.statement is not None:
             ledger.seen_together(outcome.statement.entities)
         actions.append(ledger.action)
-    _bound_rejections(tx, ledger)
-    _bound_proposals(tx, ledger)
+    verdicts = {outcome.verdict for outcome in committer.outcomes}
+    if "refused" in verdicts:
+        _bound_rejections(tx, ledger)
+    if "proposed" in verdicts:
+        _bound_proposals(tx, ledger)
     return CommitResult(tuple(committer.outcomes), tuple(actions))
 
 

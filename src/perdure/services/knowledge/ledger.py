@@ -103,7 +103,7 @@ class Ledger:
         record = Record(kind, key, body)
         self._wrote(self._records.put(record, terms_of(kind, body), by=self._attribution(), action=action))
         if kind != "memory" or body.get("status") != ("ACTIVE" if held is None else held.body.get("status")):
-            enter_record(self._tx, kind, key, body, now=self._by.at)
+            enter_record(self._tx, kind, key, body, now=self._by.at, new=held is None)
 
     def remove(self, kind: RecordKind, key: str, action: str) -> None:
         self._wrote(self._records.remove(kind, key, by=self._attribution(), action=action))
