@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -7,9 +8,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perdure.domain.errors import InvalidInput
-from perdure.domain.jobs import Claim, Job, NewJob, claimed, holds_lease, new_job, prolonged, requeued, revived, settled
+from perdure.domain.jobs import (
+    JOB_STATES,
+    Claim,
+    Job,
+    JobState,
+    NewJob,
+    claimed,
+    holds_lease,
+    new_job,
+    prolonged,
+    requeued,
+    revived,
+    settled,
+)
 from perdure.domain.scope import Owner
 from perdure.engine.conversation.jobs import BACKOFF_MOST_S, after_failure, after_success, backoff_s, next_slot, spent
+from perdure.ports.tables.jobs import job_row, waits_already
 
 NOW = datetime(2026, 1, 5, 10, 0, tzinfo=UTC)
 instants = st.datetimes(datetime(1970, 1, 2), datetime(2200, 1, 1), timezones=st.just(UTC))
@@ -53,8 +68,6 @@ def test_a_rhythm_nobody_understands_is_refused(wrong: str) -> None:
 
 @given(st.integers(1, 20), st.integers(1, 20), chances, st.booleans())
 def test_a_failure_is_tried_again_exactly_while_tries_are_left(tries: int, most: int, chance: float, retriable: bool) -> None:
-    from dataclasses import replace
-
     job = replace(a_job(), attempts=tries, attempts_max=most)
     end = after_failure(job, "x" * 10_000, NOW, chance, retriable=retriable)
     assert (end.state == "ready") == (retriable and tries < most)
@@ -69,8 +82,6 @@ def test_success_ends_a_job_unless_it_repeats() -> None:
 
 
 def test_a_job_is_spent_when_claimed_more_often_than_allowed() -> None:
-    from dataclasses import replace
-
     assert not spent(replace(a_job(), attempts=8, attempts_max=8))
     assert spent(replace(a_job(), attempts=9, attempts_max=8))
 
@@ -88,8 +99,6 @@ class TestJobLaws:
         assert not holds_lease(settled(first, after_success(first, NOW), NOW), first)
 
     def test_prolonging_changes_only_the_lease(self) -> None:
-        from dataclasses import replace
-
         later = NOW + timedelta(hours=1)
         assert prolonged(a_job(), later) == replace(a_job(), due_at=later)
 
@@ -98,6 +107,21 @@ class TestJobLaws:
         assert again is not None
         assert again.again
         assert requeued(again, NewJob("k", "key", NOW), NOW) is None
+
+    @given(
+        state=st.sampled_from(JOB_STATES),
+        due=st.sampled_from((-1, 0, 1)),
+        repeats=st.sampled_from(((None, None), ("every:9", None), (None, "every:9"), ("every:9", "every:9"))),
+        attempts=st.integers(0, 2),
+    )
+    def test_what_waits_already_by_its_row_is_what_enqueueing_leaves_alone(
+        self, state: JobState, due: int, repeats: tuple[str | None, str | None], attempts: int
+    ) -> None:
+        held = replace(a_job(), state=state, due_at=NOW + timedelta(seconds=due), repeat=repeats[0], attempts=attempts)
+        new = NewJob("k", "key", NOW, repeat=repeats[1])
+        waits = waits_already(job_row(held), new)
+        assert not waits or requeued(held, new, NOW) is None
+        assert waits == (state == "ready" and due <= 0 and repeats == (None, None))
 
     def test_reviving_gives_fresh_tries(self) -> None:
         job = a_job()

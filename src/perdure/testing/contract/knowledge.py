@@ -240,6 +240,19 @@ class RecordContract:
 
         assert store.write(ANA, work) == (1, Record("memory", "k", {"n": 1}, 1), 1, None, 2)
 
+    def test_work_sees_what_became_of_a_record_since_it_looked(self, store: Store) -> None:
+        put(store, "k", {"n": "red"})
+
+        def work(tx: Tx) -> list[Any]:
+            seen = [tx.records.find("memory", "other"), tx.records.find("memory", "k")]
+            number = tx.records.put(Record("memory", "other", {"n": "red"}), [], by=BY, action="add")
+            tx.rewrite(lambda text: text.replace("red", "blue"))
+            return [*seen, number, *(tx.records.find("memory", key) for key in ("other", "k"))]
+
+        other, held, number, *since = store.write(ANA, work)
+        assert (other, held) == (None, Record("memory", "k", {"n": "red"}, 1))
+        assert since == [Record("memory", "other", {"n": "blue"}, number), Record("memory", "k", {"n": "blue"}, 1)]
+
     def test_reading_then_writing_after_a_lock_loses_no_change(self, store: Store) -> None:
         """Every thread adds one to what it read, on rows that may not be there yet."""
 
