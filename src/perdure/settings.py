@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,7 +16,7 @@ from perdure.domain.access.log import ACCESS_MODES, AccessMode
 from perdure.domain.context.recall import parse_blend
 from perdure.domain.conversation.layers import DEFAULT_PROFILE, Layers, check_profile
 from perdure.domain.errors import InvalidInput
-from perdure.domain.limits import Limits
+from perdure.domain.limits import Limits, Switches
 from perdure.domain.oversight import SAVE_MODES, SaveMode
 from perdure.domain.text.rules import brief, utf8_size
 
@@ -29,6 +29,7 @@ CHOICES = {
     "lessons_scope": ("", "global", "agent", "user", "channel"),
     "save_results": SAVE_MODES,
     "access_log": ACCESS_MODES,
+    "seed": ("", "0", "1", "2", "3", "4"),
 }
 CATCH_UP_MS_MAX = 60_000
 SECRETS = ("embedder_key", "encryption_key", "model_key")
@@ -55,6 +56,8 @@ class Settings:
     """More silence than this ends a session; the next message opens a new one."""
     session_resume_s: float = 86_400.0
     """How long after its end a session can be resumed."""
+    seed: str = ""
+    """The whole behaviour of one of the seed documents, `0` to `4`: its defaults, files and switches. Empty: ours."""
     profile: str = DEFAULT_PROFILE
     """Which summary layers are kept: `task_agent`, `channel_bot`, `companion` or `complete`."""
     tokenizer: str = ""
@@ -103,9 +106,12 @@ class Settings:
     """When the summary layers act and how long they may be: each is a key of its own."""
     limits: Limits = field(default_factory=Limits)
     """What one call may carry and what may wait: each is a key of its own."""
+    switches: Switches = field(default_factory=Switches)
+    """Single behaviours of the seed documents, for comparison."""
 
     def __post_init__(self) -> None:
         _check_kinds(self)
+        _sow(self)
         for name, choices in CHOICES.items():
             if getattr(self, name) not in choices:
                 shown = ", ".join(choice or "empty" for choice in choices)
@@ -198,15 +204,71 @@ def listing(environ: Mapping[str, str] | None = None, **given: object) -> list[S
             raise InvalidInput(
                 f"`encryption_key` ({found[-1].source}) is empty; give the key, or leave it out for a plain store"
             )
-    return found
+    return _sown(found)
 
 
-GROUPS = {"layers": Layers, "limits": Limits}
+def _sown(found: list[Setting]) -> list[Setting]:
+    """The same, with what the seed says of keys that nobody set."""
+    seed = next(one.value for one in found if one.name == "seed")
+    if seed not in SEEDS:
+        return found
+    chosen = Settings(seed=str(seed))
+    return [
+        replace(one, value=getattr(chosen, one.name), source=f"seed {seed}")
+        if one.source == "default" and getattr(chosen, one.name, one.value) != one.value
+        else one
+        for one in found
+    ]
+
+
+SEEDS: Mapping[str, Mapping[str, Any]] = {
+    "0": {"switches": Switches(relevance="keyword_gate", coverage="seed_span")},
+    "1": {"save_results": "manual"},
+    "2": {"profile": "task_agent"},
+    "3": {
+        "profile": "companion",
+        "recall_blend": "on",
+        "switches": Switches(
+            rolling_scope="persona",
+            spine_unit="messages",
+            statements="replace",
+            importance_growth=False,
+            attributes=False,
+        ),
+    },
+    "4": {
+        "profile": "channel_bot",
+        "lessons_scope": "global",
+        "switches": Switches(clear_small=False, lessons="all", transcript="new_each_time"),
+    },
+}
+"""What each seed document asks for where we do otherwise. A key that was set to something else keeps that."""
+SEED_FOLDERS = {"4": {"agents_dir": "agents", "files_dir": "session"}}
+"""Folders in the user's data folder that a seed keeps files in: `agents/memory.md`, and transcripts."""
+
+
+def _sow(settings: Settings) -> None:
+    """Give keys that are as they were the values of the seed."""
+    if settings.seed not in SEEDS:
+        return
+    values = dict(SEEDS[settings.seed])
+    if folders := SEED_FOLDERS.get(settings.seed):
+        from platformdirs import user_data_path
+
+        values |= {name: str(user_data_path("perdure", appauthor=False) / folder) for name, folder in folders.items()}
+    standard = {one.name: one.default_factory() if callable(one.default_factory) else one.default for one in fields(Settings)}
+    for name, value in values.items():
+        if getattr(settings, name) == standard[name]:
+            object.__setattr__(settings, name, value)
+
+
+GROUPS = {"layers": Layers, "limits": Limits, "switches": Switches}
 """Keys that stand beside the others but are handed on together."""
 PYTHON_ONLY = frozenset(
     {"metadata_bytes_max", "batch_messages_max", "entry_bytes_max", "batch_entries_max", "import_bytes_max"}
     | {"window_messages", "rolling_turns", "spine_turns", "rolling_chars_max", "flush_messages_min", "accesses_kept"}
-    | {"history_messages_keep", "fold_words_max", "spine_chars_max", "summary_tokens_max"}
+    | {"history_messages_keep", "fold_words_max", "spine_chars_max", "summary_tokens_max", "flush_inactive_s"}
+    | {one.name for one in fields(Switches)}
 )
 """Fields of the groups that hosts set in Python if ever: whoever needs another value has code of their own anyway."""
 

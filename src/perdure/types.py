@@ -37,6 +37,7 @@ from perdure.domain.knowledge.proposals import (
     TodoProposal,
 )
 from perdure.domain.lessons import Lesson, LessonOrigin, RefusedLesson, ReplyReport
+from perdure.domain.limits import Switches
 from perdure.domain.models import ChatMessage, ChatReply, ChatRequest, Consultation, Usage
 from perdure.domain.oversight import Choice, Decision, Injection, KeptResult, SaveMode, SeriesOffer, Target
 from perdure.engine.knowledge.outcomes import Outcome
@@ -106,6 +107,7 @@ __all__ = [
     "SeriesOffer",
     "Statement",
     "Suggestion",
+    "Switches",
     "Target",
     "Todo",
     "TodoProposal",

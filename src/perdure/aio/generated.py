@@ -704,7 +704,7 @@ class AsyncMemory(AwaitedMemory):
         subject: arg.Subject = None,
         attribute: arg.Attribute = None,
         value: arg.Value = None,
-        importance: arg.Importance = 1,
+        importance: arg.Importance = None,
         confidence: arg.Confidence = 1.0,
         valid_from: arg.ValidFrom = None,
         ended: arg.Ended = False,

@@ -15,6 +15,7 @@ from perdure.compose.plugins import InstalledImporters, with_plugins
 from perdure.compose.store import scratch_store
 from perdure.domain.context.recall import parse_blend
 from perdure.engine.conversation.jobs import CURATE, EXTRACT, LESSONS, SWEEP, TALLY, TRANSCRIPT
+from perdure.engine.knowledge.outcomes import Habits
 from perdure.engine.search.lexicon import load_stemmers
 from perdure.engine.summary.extractive import ExtractiveSummariser
 from perdure.engine.words import load_readers
@@ -105,9 +106,11 @@ class ConversationPart:
         offline = ExtractiveSummariser()
         count = token_count(settings.tokenizer)
         writer = DigestWriter(store, offline if summariser is None else summariser, offline, count, layers.window_messages)
-        transcripts = _transcripts(settings.files_dir)
+        transcripts = _transcripts(settings)
         has_files = transcripts is not None
-        folds = Folds(store, clock, writer, layers, reader.lessons)
+        switches = settings.switches
+        counted = 2 if switches.spine_unit == "messages" else 1
+        folds = Folds(store, clock, writer, layers, reader.lessons, clear_small=switches.clear_small)
         sweeper = Sweeper(
             store=store,
             clock=clock,
@@ -116,8 +119,9 @@ class ConversationPart:
             profile=settings.profile,
             folds=folds,
             transcripts=has_files,
+            counted=counted,
         )
-        digests = Digests(store, clock, writer, layers)
+        digests = Digests(store, clock, writer, layers, counted)
         resume_within = timedelta(seconds=settings.session_resume_s)
         ingest = Appender(store=store, clock=clock, limits=limits, session_idle=idle, count=count)
         sessions = Sessions(store, clock, limits, resume_within, transcripts=has_files)
@@ -138,6 +142,7 @@ class ConversationPart:
                 sweeper=sweeper,
                 count=count,
                 knowledge=reader,
+                rolls_on=switches.rolling_scope == "persona",
             ),
             turns=Turns(store, clock),
             transcripts=transcripts,
@@ -161,12 +166,13 @@ class ConversationPart:
             self.handlers[TRANSCRIPT] = transcript_handler(store, transcripts, messages_min=minimum)
 
 
-def _transcripts(folder: str) -> Transcripts | None:
-    if not folder:
+def _transcripts(settings: Settings) -> Transcripts | None:
+    if not settings.files_dir:
         return None
     from perdure.adapters.files.transcripts import TranscriptFolder
 
-    return Transcripts(TranscriptFolder(Path(folder)))
+    each = settings.switches.transcript == "new_each_time"
+    return Transcripts(TranscriptFolder(Path(settings.files_dir), new_each_time=each))
 
 
 def lesson_files(settings: Settings) -> LessonFiles | None:
@@ -207,6 +213,7 @@ def taught_in(store: Store, clock: Clock, settings: Settings) -> LessonServices:
         lessons=lessons,
         count=token_count(settings.tokenizer),
         zone=settings.zone,
+        all_lessons=settings.switches.lessons == "all",
     )
     return LessonServices(lessons, prompts)
 
@@ -231,9 +238,11 @@ def compose(store: Store, clock: Clock, settings: Settings, given: HostModels) -
     asked = BUILT_IN if given.get("embedder") is not None else settings.embedder
     embedders = Embedders(asked, given.get("embedder"), partial(embedder_of, key=settings.embedder_key))
     helpers = helpers_of(store, clock, settings, given)
-    known, todos = Knowledge(seen, clock, limits, settings.zone), Todos(seen, clock, limits)
+    switches = settings.switches
+    habits = Habits(switches.statements == "replace", switches.importance_growth, switches.attributes)
+    known, todos = Knowledge(seen, clock, limits, settings.zone, habits=habits), Todos(seen, clock, limits)
     orders = Instructions(seen, clock, limits)
-    series = SeriesService(store, clock, limits, settings.series_max_entries or None)
+    series = SeriesService(store, clock, limits, settings.series_max_entries or None, switches.coverage)
     state = StateService(store, clock, limits)
     recall = RecallService(
         store=seen,
@@ -269,7 +278,7 @@ def compose(store: Store, clock: Clock, settings: Settings, given: HostModels) -
         entities=Entities(seen, clock, limits),
         todos=todos,
         instructions=orders,
-        extraction=ExtractionService(store, clock, helpers.extractor, settings.zone, helpers.rules),
+        extraction=ExtractionService(store, clock, helpers.extractor, settings.zone, rules=helpers.rules, habits=habits),
         curator=Curator(store, clock),
         forgetter=ForgetService(
             store=store,
@@ -355,6 +364,7 @@ def _oversight(
         week_start=settings.week_start,
         idle=timedelta(seconds=settings.session_idle_s),
         vectors=None if settings.embedder == "none" else word_vectors,
+        keyword_gate=settings.switches.relevance == "keyword_gate",
     )
     keeper = ResultKeeper(
         store=store,

@@ -3,11 +3,59 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import Literal, get_args
 
 from perdure.domain.errors import InvalidInput, LimitExceeded
 from perdure.domain.text.rules import brief
 
 NUMBER_MAX = 2**62
+CoverageRule = Literal["ledger", "seed_span", "two_sided_span"]
+
+
+@dataclass(frozen=True, slots=True)
+class Switches:
+    """Where a seed document asks for another behaviour than ours.
+
+    Each is for comparison, and is set in Python; the setting `seed` sets those of one seed at once.
+    """
+
+    relevance: Literal["all", "keyword_gate"] = "all"
+    """`keyword_gate`: a goal with a word of time gets series alone, any other goal plain keys alone."""
+    coverage: CoverageRule = "ledger"
+    """The rule of a query that names none. `seed_span`: the oldest entry decides."""
+    clear_small: bool = True
+    """False: the periodic flush leaves silent sessions with few messages as they are."""
+    rolling_scope: Literal["session", "persona"] = "session"
+    """`persona`: a new session goes on with the rolling digest of the one before, as its own."""
+    spine_unit: Literal["turns", "messages"] = "turns"
+    """`messages`: the spine counts two for each exchange."""
+    statements: Literal["add", "replace"] = "add"
+    """`replace`: of two statements under one memory key, the newer one takes the place of the other."""
+    lessons: Literal["budget", "all"] = "budget"
+    """`all`: a prompt has every lesson that holds, whatever the budget."""
+    transcript: Literal["one", "new_each_time"] = "one"
+    """`new_each_time`: a new file each time that a session is written down."""
+    importance_growth: bool = True
+    """False: what is said often becomes no more important."""
+    attributes: bool = True
+    """False: a new value of an attribute closes no earlier one."""
+
+    def __post_init__(self) -> None:
+        for name, choices in CHOICES.items():
+            if (value := getattr(self, name)) not in choices:
+                raise InvalidInput(f"switch `{name}` = {brief(value)} is unknown; use {' or '.join(map(str, choices))}")
+
+
+CHOICES: dict[str, tuple[object, ...]] = {
+    "relevance": ("all", "keyword_gate"),
+    "coverage": get_args(CoverageRule),
+    "rolling_scope": ("session", "persona"),
+    "spine_unit": ("turns", "messages"),
+    "statements": ("add", "replace"),
+    "lessons": ("budget", "all"),
+    "transcript": ("one", "new_each_time"),
+    **dict.fromkeys(("clear_small", "importance_growth", "attributes"), (True, False)),
+}
 
 
 @dataclass(frozen=True, slots=True)

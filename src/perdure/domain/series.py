@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, get_args
 
+from perdure.domain.limits import CoverageRule as CoverageRule
 from perdure.domain.text.rules import Json
 from perdure.domain.times.spans import Span
 
-CoverageRule = Literal["ledger", "seed_span", "two_sided_span"]
-COVERAGE_RULES: tuple[CoverageRule, ...] = ("ledger", "seed_span", "two_sided_span")
+COVERAGE_RULES: tuple[CoverageRule, ...] = get_args(CoverageRule)
 Infer = Literal["none", "batch_span"]
 INFERS: tuple[Infer, ...] = get_args(Infer)
 Coverage = Literal["full", "partial", "none"]
@@ -62,6 +62,8 @@ class Series:
     last_request: str = ""
     """The latest merge and its answer as JSON: repeating it changes nothing and answers the same."""
     last_result: str = ""
+    inferred: tuple[Span, ...] = ()
+    """Covered time that nobody said was asked for: it lies between entries that came together."""
 
     @property
     def entity(self) -> str:
@@ -97,6 +99,8 @@ class CoveredWindow:
 
     span: Span
     fetched_us: int
+    inferred: bool = False
+    """Nobody said that it was asked for: it lies between entries that came together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +138,8 @@ class SeriesAnswer:
     """What to fetch to know the rest; never the future."""
     provisional: tuple[Span, ...]
     """Parts that are held but may still grow."""
+    inferred: tuple[Span, ...]
+    """Parts that count as covered only because they lie between entries that came together."""
     stale_by_s: float
     """How far the newest end lags behind, where that is tolerated."""
     needs_api_call: bool

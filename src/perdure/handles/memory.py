@@ -158,7 +158,7 @@ class Memory(Handle):
         subject: arg.Subject = None,
         attribute: arg.Attribute = None,
         value: arg.Value = None,
-        importance: arg.Importance = 1,
+        importance: arg.Importance = None,
         confidence: arg.Confidence = 1.0,
         valid_from: arg.ValidFrom = None,
         ended: arg.Ended = False,

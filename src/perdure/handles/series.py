@@ -411,6 +411,7 @@ def answer_dict(answer: SeriesAnswer) -> dict[str, Json]:
         "coverage": answer.coverage,
         "gaps": [span_dict(gap) for gap in answer.gaps],
         "provisional": [span_dict(span) for span in answer.provisional],
+        "inferred": [span_dict(span) for span in answer.inferred],
         "future": None if answer.future is None else span_dict(answer.future),
         "stale_by": answer.stale_by_s,
         "needs_api_call": answer.needs_api_call,

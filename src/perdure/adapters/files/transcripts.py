@@ -10,7 +10,7 @@ import re
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -44,6 +44,8 @@ class TranscriptFolder:
     """The files of all owners, below `root`."""
 
     root: Path
+    new_each_time: bool = False
+    """What was written stays as it is, and a new file has all of it."""
 
     def find(self, place: TranscriptPlace) -> bytes | None:
         if not self._folder(place.owner).is_dir():
@@ -60,6 +62,9 @@ class TranscriptFolder:
             todo = decide(held)
             if todo is None:
                 return
+            if self.new_each_time and held:
+                todo = replace(todo, keep=0, more=held[: todo.keep] + todo.more, opened_at=todo.last_at)
+                path = None
             path = self._new_path(place, todo) if path is None else self._brought_back(place.owner, path)
             if todo.keep == 0:
                 replace_file(path, todo.more)

@@ -152,10 +152,11 @@ class Statement:
         known = [end for closed_at, end in self.earlier_ends if closed_at <= known_at]
         return known[-1] if known else None
 
-    def mentioned(self, evidence: tuple[Evidence, ...], at: datetime) -> Statement:
+    def mentioned(self, evidence: tuple[Evidence, ...], at: datetime, *, grows: bool = True) -> Statement:
         """The statement, said once more."""
         days = tuple(dict.fromkeys((*self.mention_days, at.date().isoformat())))[-MENTION_DAYS_MAX:]
-        grown = max(self.importance, min(IMPORTANCE_GROWN_MAX, self.importance + 1)) if len(days) > GROWS_AFTER_DAYS else 0
+        often = grows and len(days) > GROWS_AFTER_DAYS
+        grown = max(self.importance, min(IMPORTANCE_GROWN_MAX, self.importance + 1)) if often else 0
         return replace(
             self,
             evidence=tuple(dict.fromkeys((*self.evidence, *evidence)))[-EVIDENCE_MAX:],

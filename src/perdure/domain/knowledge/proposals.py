@@ -89,7 +89,7 @@ class NewStatement:
     subject: str | EntityName | None = None
     attribute: str | None = None
     value: str | None = None
-    importance: int = 1
+    importance: int | None = None
     confidence: float = 1.0
     valid_from: datetime | None = None
     ended: bool = False

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, Literal
 
-from perdure.domain.knowledge.proposals import EntityType, FactType
+from perdure.domain.knowledge.proposals import EntityType, FactType, Proposal
 from perdure.engine.extraction.patterns import compiled, english
 from perdure.engine.words import table
 
@@ -79,6 +79,11 @@ def bounded_importance(proposed: object, attribute: str | None, fact_type: str, 
         least, most = IMPORTANT, IDENTITY
     number = proposed if isinstance(proposed, int) and not isinstance(proposed, bool) else usual
     return max(least, min(most, number))
+
+
+def usual_importance(said: Proposal) -> int:
+    """How important a statement is that somebody makes without saying so."""
+    return bounded_importance(None, said.attribute, said.fact_type, said.content, of_user=said.subject is None)
 
 
 def _is_of_health(attribute: str | None, content: str) -> bool:

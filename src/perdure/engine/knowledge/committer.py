@@ -67,6 +67,8 @@ class Committer:
     def commit(self, proposal: Proposal, trust: Trust | None = None) -> Outcome:
         """Decide one proposal and store what that comes to. `trust`: that of its own sources, if it is another."""
         held = self.origin
+        if not held.habits.attributes:
+            proposal = replace(proposal, attribute=None, value=None)
         self.origin = held if trust is None else replace(held, trust=trust)
         try:
             ended = _ended_by(proposal, self.origin, self.known)
@@ -131,6 +133,8 @@ class Committer:
             return self._supersede(proposal, new, opposed)
         if same is not None:
             return self._mention(proposal, new, same)
+        if self.origin.habits.replaces and (beside := [one for one in self.known.statements(new.memory) if one.is_live()]):
+            return self._supersede(proposal, new, beside, "replaced")
         unclear = None
         if proposal.corrects and new.attribute is None:
             meant = self._meant(new)
@@ -217,7 +221,8 @@ class Committer:
     def _mention(self, proposal: Proposal, new: Statement, held: Statement) -> Outcome:
         if new.evidence and set(new.evidence) <= set(held.evidence):
             return Outcome("known", proposal, held)  # the same words of the same message, seen once more
-        stronger = confirmed(held.mentioned(new.evidence, new.last_mentioned), new)
+        again = held.mentioned(new.evidence, new.last_mentioned, grows=self.origin.habits.grows)
+        stronger = confirmed(again, new)
         self.known.put_statement(stronger)
         self._touch(held.memory, stronger)
         return Outcome("mentioned", proposal, stronger)
@@ -281,14 +286,13 @@ class Committer:
         self._add(proposal, new)
         return Outcome("superseded", proposal, new, tuple(closed))
 
-    def _supersede(self, proposal: Proposal, new: Statement, opposed: Sequence[Statement]) -> Outcome:
+    def _supersede(self, proposal: Proposal, new: Statement, opposed: Sequence[Statement], why: str = "") -> Outcome:
         """The new statement turns others around: they end where it begins."""
         if (refused := self._may_close(proposal, new, opposed)) is not None:
             return refused
         closed = []
         for held in opposed:
-            why = f"now {new.attribute}"
-            closed.append(self._closed(held, new.valid_from, new.id, why))
+            closed.append(self._closed(held, new.valid_from, new.id, why or f"now {new.attribute}"))
             self.known.put_statement(closed[-1])
         self._add(proposal, new)
         return Outcome("superseded", proposal, new, tuple(closed))

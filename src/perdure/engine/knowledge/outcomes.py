@@ -78,6 +78,21 @@ class KnowledgeLedger(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Habits:
+    """How statements under one key live together."""
+
+    replaces: bool = False
+    """The newer one takes the place of the others under its memory key."""
+    grows: bool = True
+    """What is said on several days becomes more important."""
+    attributes: bool = True
+    """A new value of an attribute closes the one before, under whatever key."""
+
+
+OURS = Habits()
+
+
+@dataclass(frozen=True, slots=True)
 class ProposalOrigin:
     """Where proposals come from, and what holds for all of them."""
 
@@ -93,3 +108,4 @@ class ProposalOrigin:
     """None: a person decided it; there is no limit."""
     accepts: Statement | None = None
     """The waiting proposal that a person makes their own by this."""
+    habits: Habits = OURS

@@ -67,6 +67,35 @@ def recorded(held: Iterable[CoveredWindow], span: Span, fetched_us: int) -> tupl
     return tuple(joined)
 
 
+INFERRED_MAX = 200
+"""Inferred stretches that are told apart; beyond, the newest."""
+
+
+def with_inferred(marks: Sequence[Span], fresh: Sequence[Span]) -> tuple[Span, ...]:
+    """The inferred stretches, with those that were credited now and not covered before."""
+    return union([*marks, *fresh])[-INFERRED_MAX:]
+
+
+def without(marks: Sequence[Span], declared: Span) -> tuple[Span, ...]:
+    """The inferred stretches that a declared window leaves as they are."""
+    return tuple(piece for span in marks for piece in gaps(span, [declared]))
+
+
+def assumed(inferred: Iterable[Span], held: Sequence[Span]) -> tuple[Span, ...]:
+    """The inferred parts of what is held."""
+    marks = tuple(inferred)
+    return union(part for span in held for part in clipped(marks, span))
+
+
+def marked(windows: Iterable[CoveredWindow], inferred: Sequence[Span]) -> list[CoveredWindow]:
+    """The windows, with those parts apart that are inferred."""
+    told: list[CoveredWindow] = []
+    for window in windows:
+        told += [CoveredWindow(part, window.fetched_us) for part in gaps(window.span, inferred)]
+        told += [CoveredWindow(part, window.fetched_us, inferred=True) for part in clipped(inferred, window.span)]
+    return sorted(told, key=lambda one: one.span)
+
+
 def settled_and_provisional(windows: Iterable[CoveredWindow], spec: SeriesSpec) -> tuple[list[Span], list[CoveredWindow]]:
     """Windows parted into what cannot grow any more and what still may."""
     lateness = seconds_us(spec.settles_after_s)

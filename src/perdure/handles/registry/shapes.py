@@ -98,7 +98,7 @@ def _lines(missing: Uncovered) -> list[str]:
 
 
 def _window(window: CoveredWindow) -> Told:
-    return {**span_dict(window.span), "fetched_at": from_us(window.fetched_us).isoformat()}
+    return {**span_dict(window.span), "fetched_at": from_us(window.fetched_us).isoformat(), "inferred": window.inferred}
 
 
 def _past_entry(past: PastEntry) -> Told:

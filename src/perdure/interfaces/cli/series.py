@@ -109,6 +109,7 @@ app.offer(
             "from": lambda one: one.span.start.isoformat(),
             "to": lambda one: one.span.end.isoformat(),
             "fetched": lambda one: from_us(one.fetched_us),
+            "inferred": lambda one: "yes" if one.inferred else "",
         },
         "nothing of the range was fetched",
     ),

@@ -97,7 +97,7 @@ INSTEAD: Mapping[type, tuple[str, Fields]] = {
         | {"reason": str, "stale_by": float, "future": Span | None}
         | _all(bool, "success", "needs_api_call", "truncated")
         | _all(int, "count", "fetches")
-        | _all(tuple[Span, ...], "gaps", "provisional"),
+        | _all(tuple[Span, ...], "gaps", "provisional", "inferred"),
     ),
     Span: ("From `start` up to, not including, `end`.", _all(datetime, "start", "end")),
 }

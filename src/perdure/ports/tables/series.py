@@ -297,7 +297,7 @@ def series_row(owner: Owner, series: Series) -> SeriesRow:
         floor_us=series.floor_us,
         incarnation=series.incarnation,
         last_request=series.last_request,
-        last_result=series.last_result,
+        last_result=_with_inferred(series),
     )
 
 
@@ -305,8 +305,20 @@ def to_series(row: AnyRow) -> Series:
     return SERIES.read(row, _read_series)
 
 
+def _with_inferred(series: Series) -> str:
+    """The latest answer, and behind it which covered time is inferred: one list, which earlier versions read as well."""
+    if not series.inferred or not series.last_result:
+        return series.last_result
+    spans = [[one.start_us, one.end_us] for one in series.inferred]
+    return compact_json([*json.loads(series.last_result), {"inferred": spans}])
+
+
 def _read_series(row: SeriesRow) -> Series:
+    result, inferred = row.last_result, tuple[Span, ...]()
+    if result.endswith("]]}]") and isinstance((last := (parts := json.loads(result))[-1]), dict):
+        result, inferred = compact_json(parts[:-1]), tuple(Span(start, end) for start, end in last["inferred"])
     return Series(
+        inferred=inferred,
         name=row.series,
         spec=SeriesSpec(**json.loads(row.spec)),
         accumulated_since=from_us(row.accumulated_since_us),
@@ -320,7 +332,7 @@ def _read_series(row: SeriesRow) -> Series:
         floor_us=row.floor_us,
         incarnation=row.incarnation,
         last_request=row.last_request,
-        last_result=row.last_result,
+        last_result=result,
     )
 
 

@@ -59,6 +59,8 @@ class ContextAssembly:
     sweeper: Sweeper
     count: Callable[[str], int]
     knowledge: KnowledgeReader
+    rolls_on: bool = False
+    """A session goes on with the rolling digest of the one before until it has its own."""
 
     def context(self, scope: Scope, *, goal: str | None = None, budget_tokens: int | None) -> Context:
         """What the agent should be given now, and for a goal. Never over the budget."""
@@ -178,6 +180,9 @@ class ContextAssembly:
         )
         if rolling is not None:
             remembered = replace(remembered, left_off=None)
+        elif self.rolls_on:
+            # As its own, although it tells of the session before.
+            return replace(remembered, spine=spine, rolling=remembered.left_off, left_off=None, fold=fold), working, 0
         # What is wholly in the working set needs no words about it.
         shown = {"rolling": rolling, "fold": fold} if session.boundary_seq else {}
         return replace(remembered, spine=spine, **shown), working, session.working - len(working)

@@ -20,6 +20,8 @@ from perdure.services.lessons.agents import Agents
 from perdure.services.lessons.lessons import Lessons
 
 BUDGET_MIN = 100
+LESSON_FRAME = 8
+"""Tokens that a lesson costs beside its text, at most."""
 BUDGET_TOKENS = 4_000
 
 
@@ -31,6 +33,8 @@ class PromptService:
     lessons: Lessons
     count: Callable[[str], int]
     zone: str
+    all_lessons: bool = False
+    """Every lesson is shown, beyond the budget."""
 
     def prompt(self, scope: Scope, request: str, *, budget_tokens: int, lessons: bool = True) -> Prompt:
         """Soul, mood, memory and skill of the agent that answers here, and the time. Never over the budget."""
@@ -55,7 +59,9 @@ class PromptService:
             "skill": agent.skill,
             "time": time_line(local, self.zone),
         }
-        parts, dropped = combine(texts, shown.lessons if lessons else (), request, budget_tokens, self.count)
+        told = shown.lessons if lessons else ()
+        room = budget_tokens + (sum(self.count(one.text) + LESSON_FRAME for one in told) * 4 if self.all_lessons else 0)
+        parts, dropped = combine(texts, told, request, room, self.count)
         register_echoes(self.store, self.clock, scope.owner, [part for part in parts if part.kind != "time"])
         tokens = sum(part.tokens for part in parts)
         return Prompt(

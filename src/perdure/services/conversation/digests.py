@@ -57,6 +57,8 @@ class Digests:
     clock: Clock
     writer: DigestWriter
     layers: Layers
+    counted: int = 1
+    """What the spine counts for each exchange."""
 
     # -- where we are
 
@@ -108,7 +110,7 @@ class Digests:
 
     def spine(self, job: Job) -> Effect | RunLater | None:
         base = self._read(job.owner, SPINE_ADDRESS, SPINE_SESSION, "spine")
-        if not spine_is_due(base.turns, base.digest, self.layers):
+        if not spine_is_due(base.turns, base.digest, self.layers, self.counted):
             return None
         passed = tuple(DigestSource(one.address, one.number, one.spine_seq + 1, one.messages) for one in base.small_talk)
         if not base.to_condense:
@@ -238,8 +240,8 @@ def rolling_is_due(session: Session, newest: Digest | None, layers: Layers) -> b
     return session.turns - turns_at(newest) >= layers.rolling_turns
 
 
-def spine_is_due(turns: int, newest: Digest | None, layers: Layers) -> bool:
-    return turns - turns_at(newest) > layers.spine_turns
+def spine_is_due(turns: int, newest: Digest | None, layers: Layers, counted: int) -> bool:
+    return (turns - turns_at(newest)) * counted > layers.spine_turns
 
 
 def _place(job: Job) -> tuple[Address, int]:

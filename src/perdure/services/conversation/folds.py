@@ -98,6 +98,7 @@ class Folds:
     writer: DigestWriter
     layers: Layers
     lessons: Lessons
+    clear_small: bool = True
 
     def bound(self, where: SessionKey, *, casual: bool, force: bool = False, until: float | None = None) -> list[Digest]:
         """Fold what is over the bounds of a working set (`bounded_history`); `until`: as `DigestRequest` has it."""
@@ -127,7 +128,7 @@ class Folds:
         silent_s = (now - session.last_at).total_seconds()
         inactive = session.ended_at is not None or silent_s > self.layers.flush_inactive_s
         small = session.working < self.layers.flush_messages_min
-        if small and not inactive:
+        if small and not (inactive and self.clear_small):
             return []
 
         def decide(reading: _WorkingSet) -> int:

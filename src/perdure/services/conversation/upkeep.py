@@ -53,6 +53,8 @@ class Sweeper:
     folds: Folds
     transcripts: bool
     """Whether transcripts are kept."""
+    counted: int = 1
+    """What the spine counts for each exchange."""
 
     def policies(self, view: View, address: Address) -> tuple[frozenset[Policy], bool]:
         """The layers of an address, and whether its talk is casual."""
@@ -105,7 +107,7 @@ class Sweeper:
         ):
             jobs.append(session_job("rolling_digest", address, number, now))
         if "spine" in policies and spine_is_due(
-            talk.count_turns(), talk.latest_digest(SPINE_ADDRESS, SPINE_SESSION, "spine"), self.layers
+            talk.count_turns(), talk.latest_digest(SPINE_ADDRESS, SPINE_SESSION, "spine"), self.layers, self.counted
         ):
             jobs.append(session_job("spine", SPINE_ADDRESS, SPINE_SESSION, now))
         return jobs

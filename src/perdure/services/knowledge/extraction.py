@@ -21,7 +21,7 @@ from perdure.domain.text.patterns import pattern
 from perdure.domain.text.rules import utf8_size
 from perdure.engine.extraction.predicates import is_single_valued
 from perdure.engine.knowledge.committer import CLOSE_MIN
-from perdure.engine.knowledge.outcomes import Outcome, ProposalOrigin
+from perdure.engine.knowledge.outcomes import OURS, Habits, Outcome, ProposalOrigin
 from perdure.engine.text.hygiene import fingerprint
 from perdure.engine.text.sentences import sentence_spans
 from perdure.ports.clock import Clock
@@ -99,6 +99,7 @@ class ExtractionService:
     writer: Writer = "user"
     """Whose word a seed is."""
     messages_per_run: int = MESSAGES_PER_RUN
+    habits: Habits = OURS
 
     def handle(self, job: Job) -> Effect | RunLater | None:
         """The job of a session with messages that nobody has looked through yet."""
@@ -157,7 +158,7 @@ class ExtractionService:
         )
         proposals = [replace(proposal, evidence=()) for proposal in found.proposals if not proposal.own_words]
         trust = trust_of_source(SEED, self.writer)
-        origin = ProposalOrigin(SEED, trust, now, self.clock.new_id, is_single_valued)
+        origin = ProposalOrigin(SEED, trust, now, self.clock.new_id, is_single_valued, habits=self.habits)
         ids = [self.clock.new_id() for _ in range(2 * len(proposals))]
         actor = self.extractor.name if self.writer == "user" else actor_of(self.writer, scope.address.agent)
         by = Attribution(actor, now, "a profile was given")
@@ -250,7 +251,15 @@ class ExtractionService:
             return ExtractionReport()  # what was read may be forgotten by now
         now = self.clock.now()
         by = Attribution(actor, now, "extracted from messages")
-        origin = ProposalOrigin("shadow_extraction", "user", now, self.clock.new_id, is_single_valued, closings_max=CLOSE_MIN)
+        origin = ProposalOrigin(
+            "shadow_extraction",
+            "user",
+            now,
+            self.clock.new_id,
+            is_single_valued,
+            closings_max=CLOSE_MIN,
+            habits=self.habits,
+        )
         half = 2 * len(found.proposals)
         asked = _in_confidence(reading)
         secret = [reading.private or any(one.message in asked for one in proposal.evidence) for proposal in found.proposals]

@@ -30,9 +30,9 @@ from perdure.domain.limits import Limits
 from perdure.domain.scope import ID_BYTES_MAX, Owner, Scope
 from perdure.domain.text.rules import brief, check_choice, check_id, check_text, utf8_size
 from perdure.domain.times.instants import check_instant, to_us
-from perdure.engine.extraction.predicates import is_single_valued
+from perdure.engine.extraction.predicates import is_single_valued, usual_importance
 from perdure.engine.extraction.sentence import as_told
-from perdure.engine.knowledge.outcomes import Outcome, ProposalOrigin
+from perdure.engine.knowledge.outcomes import OURS, Habits, Outcome, ProposalOrigin
 from perdure.engine.knowledge.sameness import corrected_value
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store, Tx, View
@@ -101,6 +101,7 @@ class Knowledge:
     """In which `yesterday` is meant."""
     writer: Writer = "user"
     """Whose word is stored."""
+    habits: Habits = OURS
 
     # -- writing
 
@@ -121,7 +122,16 @@ class Knowledge:
 
     def _origin(self, source: str, now: datetime, *, visible_to: str | None, pinned: bool = False) -> ProposalOrigin:
         trust, told = trust_of_source(source, self.writer), source_of(source, self.writer)
-        return ProposalOrigin(told, trust, now, self.clock.new_id, is_single_valued, visible_to=visible_to, pinned=pinned)
+        return ProposalOrigin(
+            told,
+            trust,
+            now,
+            self.clock.new_id,
+            is_single_valued,
+            visible_to=visible_to,
+            pinned=pinned,
+            habits=self.habits,
+        )
 
     def _by(self, scope: Scope, now: datetime, why: str) -> Attribution:
         return Attribution(actor_of(self.writer, scope.address.agent), now, why)
@@ -159,13 +169,15 @@ class Knowledge:
             attribute=said.attribute,
             value=said.value,
             confidence=said.confidence,
-            importance=said.importance,
+            importance=1 if said.importance is None else said.importance,
             valid_from=said.valid_from,
             ended=said.ended,
             corrects=said.corrects,
         )
         origin = self._origin(said.source, now, visible_to=said.visible_to, pinned=said.pinned)
         told = as_told(check_proposal(proposal), now, self.zone)
+        if said.importance is None:
+            told = [replace(one, importance=usual_importance(one)) for one in told]
         return Submission(told, origin, by, [self.clock.new_id() for _ in range(2 * len(told))])
 
     def correct(self, scope: Scope, key: str, content: str, *, statement: str | None, value: str | None) -> Outcome:

@@ -30,9 +30,20 @@ from perdure.domain.series import (
 )
 from perdure.domain.text.rules import brief, check_choice, check_id, has_more_parts
 from perdure.domain.times.instants import from_us, instant_us, to_us, zone_named
-from perdure.domain.times.spans import Span, clipped, span_or_none
+from perdure.domain.times.spans import Span, clipped, gaps, span_or_none
 from perdure.engine.search.entries import series_entry
-from perdure.engine.series.coverage import SpanCoverage, in_words, judge, judge_by_entries, proven, recorded
+from perdure.engine.series.coverage import (
+    SpanCoverage,
+    assumed,
+    in_words,
+    judge,
+    judge_by_entries,
+    marked,
+    proven,
+    recorded,
+    with_inferred,
+    without,
+)
 from perdure.engine.series.merge import changed, checked, new_spec, plan_merge, sightings
 from perdure.engine.times.question import read_edge
 from perdure.ports.clock import Clock
@@ -76,6 +87,8 @@ class SeriesService:
     clock: Clock
     limits: Limits
     max_entries: int | None
+    rule: CoverageRule = "ledger"
+    """By which coverage is judged where a query names no rule."""
 
     # -- the series itself
 
@@ -179,7 +192,10 @@ class SeriesService:
             tx.series.put_entries(name, plan.entries)
             tx.series.add_past(name, plan.past, seen_us=now_us)
             _distrust_the_future(tx, name, now_us)
-            covered = _credit(tx, series, fetch, [one.at_us for one in good], now_us)
+            covered, fresh = _credit(tx, series, fetch, [one.at_us for one in good], now_us)
+            if covered is not None:
+                marks = without(series.inferred, covered) if fetch.window else with_inferred(series.inferred, fresh)
+                series = replace(series, inferred=marks)
             series, evicted = _evict(tx, series)
             if covered is not None:
                 covered = span_or_none(max(covered.start_us, series.floor_us), covered.end_us)
@@ -244,13 +260,14 @@ class SeriesService:
         check_name(name)
         most = min(ENTRIES_PER_ANSWER, self.limits.page_rows_max) if options.limit is None else self.limits.page(options.limit)
         check_choice(options.coverage, "coverage", COVERAGE_RULES)
+        rule = self.rule if options.coverage == "ledger" else options.coverage
         moment = to_us(self.clock.now()) if now_us is None else now_us
 
         def work(view: View) -> SeriesAnswer:
             series = view.series.find(name)
             if series is not None:
                 _check_agreement(series, stated or {})
-            return _answer(view, name, series, (start, end), replace(options, limit=most), moment)
+            return _answer(view, name, series, (start, end), replace(options, limit=most, coverage=rule), moment)
 
         return self.store.read(owner, work)
 
@@ -274,8 +291,9 @@ class SeriesService:
     def windows(self, owner: Owner, name: str, span: Span) -> list[CoveredWindow]:
         """The covered windows that reach into the span."""
         check_name(name)
-        found = self.store.read(owner, lambda view: view.series.windows(name, span))
-        return [window for window in found if any(clipped([window.span], span))]
+        series, found = self.store.read(owner, lambda view: (view.series.find(name), view.series.windows(name, span)))
+        inside = [window for window in found if any(clipped([window.span], span))]
+        return marked(inside, () if series is None else series.inferred)
 
     def cleanup(self, owner: Owner, name: str, keep_days: float, stated: Mapping[str, Any] | None = None) -> Cleanup:
         """Remove entries older than `keep_days`, and the claim to know that time. The instant of the cutoff is kept."""
@@ -368,8 +386,10 @@ def _check_agreement(held: Series, stated: Mapping[str, Any]) -> None:
         )
 
 
-def _credit(tx: Tx, series: Series, fetch: FetchRecord, instants: Sequence[int], now_us: int) -> Span | None:
-    """Enter into the ledger what a fetch proves; that time, if there is one."""
+def _credit(
+    tx: Tx, series: Series, fetch: FetchRecord, instants: Sequence[int], now_us: int
+) -> tuple[Span | None, tuple[Span, ...]]:
+    """Enter into the ledger what a fetch proves; that time, if there is one, and what of it was not covered before."""
     name = series.name
     span = proven(fetch, instants, now_us)
     if span is not None and fetch.began not in (None, (series.incarnation, series.trims)):
@@ -383,7 +403,8 @@ def _credit(tx: Tx, series: Series, fetch: FetchRecord, instants: Sequence[int],
             if window.span.start_us <= span.end_us and window.span.end_us >= span.start_us
         ]
         tx.series.replace_windows(name, span, recorded(touching, span, fetch.fetched_us))
-    return span
+        return span, gaps(span, [window.span for window in touching])
+    return None, ()
 
 
 def _distrust_the_future(tx: Tx, name: str, now_us: int) -> None:
@@ -469,22 +490,28 @@ def _answer(
         verdict = judge_by_entries(wanted, oldest, newest, count, options.coverage, now_us)
     anything = series is not None and (oldest is not None or bool(windows))
     page, more = entries[:limit], len(entries) > limit
+    inferred = () if series is None or options.coverage != "ledger" else assumed(series.inferred, verdict.held)
     return SeriesAnswer(
         entries=tuple(page),
         count=count,
         coverage=verdict.coverage,
         gaps=verdict.gaps,
         provisional=verdict.provisional,
+        inferred=inferred,
         stale_by_s=verdict.stale_us / 1_000_000,
         future=verdict.future,
         needs_api_call=bool(verdict.gaps),
         reason=in_words(verdict, count=count, anything=anything, wanted=wanted)
+        + (INFERRED if inferred else "")
         + (_more_in_words(len(page), count) if more else ""),
         oldest_us=oldest,
         newest_us=newest,
         wanted=wanted,
         next_page=f"{page[-1].first_seen_us if options.by_first_seen else page[-1].at_us}:{page[-1].id}" if more else None,
     )
+
+
+INFERRED = "; a part counts as covered only because it lies between entries that came together"
 
 
 def _more_in_words(shown: int, count: int) -> str:
