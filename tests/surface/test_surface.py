@@ -151,6 +151,7 @@ def test_the_values_that_callers_import_are_these() -> None:
         "SeriesGap",
         "SeriesOffer",
         "Statement",
+        "Switches",
         "Suggestion",
         "Target",
         "Todo",

@@ -71,6 +71,7 @@ from perdure.services.models.embedders import BUILT_IN, Embedders
 from perdure.services.models.writer import DigestWriter
 from perdure.services.oversight.after import ResultKeeper
 from perdure.services.oversight.before import Overseer
+from perdure.services.oversight.gate import GatedOverseer
 from perdure.services.series.aggregates import Aggregates
 from perdure.services.series.cleanup import CLEANUP, cleanup_handler
 from perdure.services.series.fetch import ReadThrough
@@ -351,7 +352,8 @@ def _oversight(
 ) -> OversightServices:
     recall = reader.recall
     consultant = model if model.available else None
-    overseer = Overseer(
+    kind = GatedOverseer if settings.switches.relevance == "keyword_gate" else Overseer
+    overseer = kind(
         store=store,
         clock=clock,
         state=state,
@@ -364,7 +366,6 @@ def _oversight(
         week_start=settings.week_start,
         idle=timedelta(seconds=settings.session_idle_s),
         vectors=None if settings.embedder == "none" else word_vectors,
-        keyword_gate=settings.switches.relevance == "keyword_gate",
     )
     keeper = ResultKeeper(
         store=store,

@@ -54,7 +54,6 @@ if TYPE_CHECKING:
 
 BUDGET_TOKENS, BUDGET_TOKENS_MIN = 2_000, 100
 GOAL_BYTES_MAX = 100_000
-GATE_WORDS = ("last", "recent", "past", "days", "hours", "week")
 KEYS_MAX = 5_000
 """Keys and series that are looked at; a user with more is told so."""
 OFFERED_MAX = 30
@@ -142,8 +141,6 @@ class Overseer:
     idle: timedelta
     """More silence than this ends a session."""
     vectors: Vectors | None
-    keyword_gate: bool = False
-    """A goal with a word of time gets series alone, any other one plain keys alone."""
 
     def before(self, scope: Scope, asked: BeforeRequest) -> Injection:
         """What to give to the agent for this goal. It does not raise for a slow or wrong model: it says so."""
@@ -185,9 +182,6 @@ class Overseer:
         if session is not None and all(message.session_number != session.number for message in latest):
             latest = view.list_messages(MessageQuery(address, TURN_MESSAGES, session.number))
         cards = recent[0].body.get("cards") if recent else ()
-        if self.keyword_gate:
-            timed = any(word in work.asked.goal.lower() for word in GATE_WORDS)
-            keys, series = ([], series) if timed else (keys, [])
         return _SavedThings(
             keys=keys[:KEYS_MAX],
             series=series,

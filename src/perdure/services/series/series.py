@@ -30,7 +30,7 @@ from perdure.domain.series import (
 )
 from perdure.domain.text.rules import brief, check_choice, check_id, has_more_parts
 from perdure.domain.times.instants import from_us, instant_us, to_us, zone_named
-from perdure.domain.times.spans import Span, clipped, gaps, span_or_none
+from perdure.domain.times.spans import Span, clipped, span_or_none
 from perdure.engine.search.entries import series_entry
 from perdure.engine.series.coverage import (
     SpanCoverage,
@@ -39,8 +39,6 @@ from perdure.engine.series.coverage import (
     judge,
     judge_by_entries,
     marked,
-    proven,
-    recorded,
     with_inferred,
     without,
 )
@@ -49,6 +47,7 @@ from perdure.engine.times.question import read_edge
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store, Tx, View
 from perdure.services.index.writes import ZONE
+from perdure.services.series.ledger import credit, distrust_the_future
 
 EVERYTHING = (-(2**62), 2**62)
 ENTRY_PARTS_MAX = 2_000_000
@@ -191,8 +190,8 @@ class SeriesService:
             series = self._book(series, plan, fetch, now)
             tx.series.put_entries(name, plan.entries)
             tx.series.add_past(name, plan.past, seen_us=now_us)
-            _distrust_the_future(tx, name, now_us)
-            covered, fresh = _credit(tx, series, fetch, [one.at_us for one in good], now_us)
+            distrust_the_future(tx, name, now_us)
+            covered, fresh = credit(tx, series, fetch, [one.at_us for one in good], now_us)
             if covered is not None:
                 marks = without(series.inferred, covered) if fetch.window else with_inferred(series.inferred, fresh)
                 series = replace(series, inferred=marks)
@@ -384,42 +383,6 @@ def _check_agreement(held: Series, stated: Mapping[str, Any]) -> None:
             f"series {brief(held.name, 80)} has `{field}` = {brief(ours, 60)}, fixed at first use, not {brief(theirs, 60)}; "
             "leave it out, or change it with `configure`"
         )
-
-
-def _credit(
-    tx: Tx, series: Series, fetch: FetchRecord, instants: Sequence[int], now_us: int
-) -> tuple[Span | None, tuple[Span, ...]]:
-    """Enter into the ledger what a fetch proves; that time, if there is one, and what of it was not covered before."""
-    name = series.name
-    span = proven(fetch, instants, now_us)
-    if span is not None and fetch.began not in (None, (series.incarnation, series.trims)):
-        # Entries of earlier pages may have been removed since they came, or the whole series was.
-        same = fetch.began is not None and fetch.began[0] == series.incarnation
-        span = span_or_none(max(span.start_us, series.floor_us), span.end_us) if same else None
-    if span is not None:
-        touching = [
-            window
-            for window in tx.series.windows(name, span)
-            if window.span.start_us <= span.end_us and window.span.end_us >= span.start_us
-        ]
-        tx.series.replace_windows(name, span, recorded(touching, span, fetch.fetched_us))
-        return span, gaps(span, [window.span for window in touching])
-    return None, ()
-
-
-def _distrust_the_future(tx: Tx, name: str, now_us: int) -> None:
-    """Cut windows that end after now: they were recorded while the clock was wrong."""
-    last = tx.series.last_window(name)
-    if last is None or last.span.end_us <= now_us:
-        return
-    ahead = Span(now_us, last.span.end_us)
-    kept = []
-    for window in tx.series.windows(name, ahead):
-        if window.span.end_us == now_us:
-            kept.append(window)
-        elif window.span.end_us > now_us and (past := span_or_none(window.span.start_us, now_us)):
-            kept.append(CoveredWindow(past, min(window.fetched_us, now_us)))
-    tx.series.replace_windows(name, ahead, kept)
 
 
 def _evict(tx: Tx, series: Series) -> tuple[Series, int]:

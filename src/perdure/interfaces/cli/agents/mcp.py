@@ -17,8 +17,8 @@ def mcp(
     tools: Annotated[
         str,
         typer.Option(
-            help="Sets of tools, separated by commas: state, series, knowledge, todos, lessons, host, conversation, overseer, "
-            "upkeep; or default, or all."
+            help="Sets of tools, separated by commas: state, series, knowledge, todos, lessons, host, conversation, documents, "
+            "overseer, upkeep; or default, or all."
         ),
     ] = "default",
     read_only: Annotated[bool, typer.Option("--read-only", help="Offer no tool that writes.")] = False,

@@ -1,0 +1,109 @@
+"""No face says of a time that is still to come that it is covered: not in a flag, a number or a text."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any
+
+import hypothesis.strategies as st
+import pytest
+from fastapi.testclient import TestClient
+from hypothesis import HealthCheck, given, settings
+
+import perdure
+from in_process import InProcess
+from lanes import examples
+from perdure.interfaces.mcp.callers import LocalCaller
+from perdure.interfaces.mcp.sets import offers
+from perdure.interfaces.server import Options, build
+from perdure.testing import StoppedClock
+
+HOUR = timedelta(hours=1)
+NAME = "meetings_timeseries"
+CLAIMS = re.compile(r"all of this time is held|holds all of|Complete coverage|the range is covered")
+WHEN = ("tomorrow", "next week", "in the next 3 days", "today")
+
+hours = st.integers(-96, 96)
+ranges = st.tuples(hours, st.integers(1, 96)).map(lambda one: (one[0], one[0] + one[1]))
+fetches = st.lists(
+    st.tuples(ranges, st.lists(hours, max_size=3), st.booleans(), st.sampled_from([0, 1, 30, -40])), min_size=1, max_size=3
+)
+wanted = st.tuples(hours, st.integers(1, 96)).map(lambda one: (one[0], max(one[0] + one[1], 2)))
+"""Ranges that end after now."""
+
+
+class Faces:
+    """Every way to ask for the series of a user, as flags and as text."""
+
+    def __init__(self, engine: perdure.Engine, patch: pytest.MonkeyPatch, client: TestClient) -> None:
+        self.engine, self.client, self.users = engine, client, 0
+        self.commands = InProcess(patch, engine)
+        self.tools = {one.name: one for one in offers(engine.memory("ana").tools, "all")}
+
+    def answers(self, user: str, start: datetime, end: datetime) -> Iterator[dict[str, Any]]:
+        """What each face answers to a query."""
+        ends = {"start": start.isoformat(), "end": end.isoformat()}
+        yield self.client.get(f"/v1/users/{user}/series/{NAME}/entries", params=ends).json()
+        yield json.loads(self.commands.run("series", "query", NAME, *ends.values(), "--user", user, "--json").stdout)
+        tool = {"key": NAME, "start_time": ends["start"], "end_time": ends["end"]}
+        yield self.told("queryTimeseriesState", user, tool).told
+        yield self.engine.memory(user).tools.query_timeseries_state(NAME, start, end)
+
+    def texts(self, user: str, start: datetime, end: datetime, goal: str) -> Iterator[str]:
+        """What each face shows to a person or a model."""
+        ends = (start.isoformat(), end.isoformat())
+        lines = (("series", "query", NAME, *ends), ("agent", "before", goal), ("recall", goal), ("context", goal))
+        for done in (self.commands.run(*line, "--user", user) for line in lines):
+            assert done.code == 0, done
+            yield done.stdout
+        for route, field in (("before", "goal"), ("recall", "query"), ("context", "goal")):
+            yield self.client.post(f"/v1/users/{user}/{route}", json={field: goal}).text
+        for tool, field in (("beforeGoal", "goal"), ("recall", "query"), ("getContext", "goal")):
+            yield self.told(tool, user, {field: goal}).text
+
+    def told(self, tool: str, user: str, params: dict[str, Any]) -> Any:
+        return self.tools[tool].run(LocalCaller(self.engine, self.engine.memory(user)), params)
+
+
+@pytest.fixture(scope="module")
+def faces() -> Iterator[Faces]:
+    with (
+        perdure.open("memory:", clock=StoppedClock()) as engine,
+        pytest.MonkeyPatch.context() as patch,
+        TestClient(build(engine, Options(no_auth=True)), base_url="http://127.0.0.1:8765") as client,
+    ):
+        yield Faces(engine, patch, client)
+
+
+def held(faces: Faces, history: list[Any]) -> tuple[str, datetime]:
+    """A new user whose series was fed by fetches with the clock here and there; and the time it is then."""
+    clock: Any = faces.engine._clock
+    faces.users += 1
+    user, began = f"u{faces.users}", clock.now()
+    series = faces.engine.memory(user).series(NAME, description="Meetings in the calendar")
+    for window, entries, whole, moved in history:
+        rows = [{"id": str(one), "timestamp": (began + one * HOUR).isoformat(), "with": "Bo"} for one in entries]
+        series.merge(rows, window=tuple(began + one * HOUR for one in window), complete=whole)
+        clock.move(hours=moved)
+    return user, clock.now()
+
+
+@settings(max_examples=examples(8), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(fetches, wanted, st.sampled_from(WHEN))
+def test_no_face_claims_the_future(faces: Faces, history: list[Any], ends: tuple[int, int], when: str) -> None:
+    """B-17, S0-29, S0-47."""
+    user, now = held(faces, history)
+    start, end = now + ends[0] * HOUR, now + ends[1] * HOUR
+    for told in faces.answers(user, start, end):
+        assert told["coverage"] != "full"
+        assert told["coverage"] == "none" or start < now
+        assert told["future"]["end"] == end.isoformat()
+        assert all(
+            datetime.fromisoformat(span["end"]) <= now for name in ("gaps", "provisional", "inferred") for span in told[name]
+        )
+    for text in faces.texts(user, start, end, f"Which meetings do I have {when}?"):
+        assert text
+        assert not CLAIMS.search(text), text
