@@ -121,6 +121,22 @@ def test_an_error_that_cannot_pass_is_parked_at_once(engine: perdure.Engine, clo
     assert held(engine).last_error == "invalid_input: `x` = 1 is wrong; use 2"
 
 
+def test_what_looks_damaged_once_is_read_once_more(engine: perdure.Engine, clock: StoppedClock) -> None:
+    """A disk that refuses a page once looks like a damaged file."""
+    enqueue(engine, clock)
+    answers: list[Exception | None] = [perdure.Corrupt("the SQLite file is damaged"), None]
+
+    def read(_job: Job) -> None:
+        if (error := answers.pop(0)) is not None:
+            raise error
+
+    assert worker(engine, clock, read).process(10).failed == 1
+    assert (held(engine).state, held(engine).attempts) == ("ready", 1)
+    clock.move(minutes=1)
+    assert worker(engine, clock, read).process(10).ran == 1
+    assert held(engine).state == "done"
+
+
 def test_a_job_whose_repetition_cannot_be_read_is_parked_and_stops_no_other(
     engine: perdure.Engine, clock: StoppedClock
 ) -> None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from types import TracebackType
 
-from perdure.domain.errors import Corrupt, InvalidInput, PerdureError, Unavailable, Unsupported
+from perdure.domain.errors import InvalidInput, PerdureError, Unavailable, Unsupported
 from perdure.domain.jobs import Claim, Job, NewJob, Settlement
 from perdure.domain.reports import ProcessReport
 from perdure.domain.scope import SYSTEM, Owner
@@ -98,7 +98,8 @@ REST_MAX_S = 0.2
 TROUBLE_WAIT_S = 5.0
 BACKGROUND_STOP_S = 10.0
 RUNS_PER_TURN_MAX = 100_000
-HOPELESS = (InvalidInput, Unsupported, Corrupt)
+HOPELESS = (InvalidInput, Unsupported)
+"""What no later try changes. `Corrupt` is not among them: SQLite says so, too, of a page that the disk refused to read once."""
 
 
 class LeaseLost(Exception):
