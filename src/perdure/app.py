@@ -344,7 +344,7 @@ class Engine(Handle):
     def distribute(self) -> DistributionReport:
         """Spread the tables over the nodes of a Citus cluster, each user on one node. Stop the servers before.
 
-        One that was interrupted is run again: it goes on where it stopped. See docs/how-to/cluster.md.
+        One that was interrupted is run again: it continues where it stopped. See docs/how-to/cluster.md.
         """
         return self._store.distribute()
 

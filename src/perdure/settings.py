@@ -75,7 +75,7 @@ class Settings:
     lessons_scope: str = ""
     """Whom lessons of compaction reach: `global`, `agent`, `user` or `channel`. Empty: as the set-up suggests."""
     save_results: SaveMode = "manual"
-    """What becomes of a tool's result: `manual` (nothing), `suggest` (it is proposed) or `auto` (what lasts is saved)."""
+    """What to keep of a tool's result: `manual` (nothing), `suggest` (it is proposed) or `auto` (what lasts is saved)."""
     embedder: str = "static"
     """What compares meaning: `static` (built in), `none`, `onnx:FOLDER`, `openai:URL#MODEL`, `ollama:URL#MODEL`, a plugin."""
     embedder_key: str = field(default="", repr=False)
@@ -270,7 +270,7 @@ PYTHON_ONLY = frozenset(
     | {"history_messages_keep", "fold_words_max", "spine_chars_max", "summary_tokens_max", "flush_inactive_s"}
     | {one.name for one in fields(Switches)}
 )
-"""Fields of the groups that hosts set in Python if ever: whoever needs another value has code of their own anyway."""
+"""Fields of the groups that hosts set in Python if ever: anyone who needs another value has code of their own anyway."""
 
 
 def defaults() -> dict[str, Any]:
@@ -322,12 +322,12 @@ def _read_file(path: Path) -> Mapping[str, Any]:
         with path.open("rb") as file:
             raw = file.read(FILE_BYTES_MAX + 1)
         if len(raw) > FILE_BYTES_MAX:
-            raise InvalidInput(f"{path} has more than {FILE_BYTES_MAX} bytes, which no settings need; mend or remove it")
+            raise InvalidInput(f"{path} has more than {FILE_BYTES_MAX} bytes, which no settings need; fix or remove it")
         return tomllib.loads(raw.decode().replace("\r\n", "\n"))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
-        raise InvalidInput(f"{path} cannot be read as TOML ({error}); mend or remove it") from error
+        raise InvalidInput(f"{path} cannot be read as TOML ({error}); fix or remove it") from error
 
 
 def _refuse_unknown(env: Mapping[str, str], file: Mapping[str, Any], path: Path) -> None:

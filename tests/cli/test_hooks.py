@@ -298,7 +298,7 @@ def test_a_hook_that_takes_too_long_lets_the_turn_go_on(window: Window) -> None:
     assert waiting.stdin is not None  # and nobody writes to it
     assert waiting.wait(timeout=120) == 0
     told = waiting.communicate()
-    assert told == ("", "perdure: no answer within 0.1 s; the turn goes on without it\n")
+    assert told == ("", "perdure: no answer within 0.1 s; the turn continues without it\n")
 
 
 def test_connecting_says_what_is_missing(window: Window) -> None:

@@ -88,7 +88,7 @@ def test_what_the_agent_is_given_is_printed_as_it_stands(cli: Cli) -> None:
 
 def test_nothing_is_given_where_nothing_bears_on_the_goal(cli: Cli) -> None:
     cli.kudos()
-    said = "nothing that is saved or remembered bears on this goal\n"
+    said = "nothing relevant found; the goal is passed on unchanged\n"
     done = cli.run("agent", "before", "What is 2 + 2?")
     assert (done.exit_code, done.stdout, done.stderr) == (0, "", said)
     done = cli.run("agent", "before", "What is 2 + 2?", "--target", "goal")
@@ -101,9 +101,9 @@ def test_each_inclusion_and_exclusion_is_explained(cli: Cli) -> None:
     shown = cli.run("agent", "before", GOAL, "--explain").stdout
     assert re.search(r"^── Saved state  \d+ tokens; for this goal; from key-value state", shown, re.MULTILINE)
     assert re.search(
-        r"^── given  1 things\n  state  kudos_givers_2025  \d+ tokens\n    bears on the goal \(", shown, re.MULTILINE
+        r"^── given  1 things\n  state  kudos_givers_2025  \d+ tokens\n    relevant to the goal \(", shown, re.MULTILINE
     )
-    assert re.search(r"^── left out  1 things\n  state  favorite_routes\n    bears little on the goal", shown, re.MULTILINE)
+    assert re.search(r"^── left out  1 things\n  state  favorite_routes\n    hardly relevant to the goal", shown, re.MULTILINE)
     assert re.search(r"^── decided  by rules; \d+ ms; decision [0-9a-f-]{36}$", shown, re.MULTILINE)
 
 

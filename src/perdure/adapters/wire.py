@@ -262,7 +262,7 @@ class Wire:
         return self._exchange(body, until, deadline_s, stream)
 
     def close(self) -> None:
-        """Give the connections back; whoever waits for an answer is told. It can be used again: it connects anew."""
+        """Give the connections back; anyone who waits for an answer is told. It can be used again: it connects anew."""
         with self._lock:
             waiting = list(self._waiting)
         for one in waiting:
@@ -371,7 +371,7 @@ class Wire:
 
 
 class _Exchange:
-    """A call in a thread of its own. Whoever waits for it may stop waiting."""
+    """A call in a thread of its own. Anyone who waits for it may stop waiting."""
 
     def __init__(self, call: Callable[[_Exchange], object], slots: threading.Semaphore) -> None:
         self.ended = threading.Event()
@@ -410,7 +410,7 @@ class _Exchange:
 
 
 def _shut(stream: Any) -> bool:
-    """End a connection so that whoever reads from it, in whatever thread, stops reading."""
+    """End a connection so that anyone who reads from it, in whatever thread, stops reading."""
     try:
         stream.get_extra_info("socket").shutdown(socket.SHUT_RDWR)
     except (OSError, ValueError, AttributeError):

@@ -53,7 +53,7 @@ def plugin(group: Group, name: str, options: str) -> object | None:
     except Exception as error:  # the plugin edge: it is anybody's code
         why = type(error).__name__
         raise InvalidInput(
-            f"plugin {name!r:.60} of `perdure.{group}` cannot be used ({why}); mend or remove {found.value!r:.80}"
+            f"plugin {name!r:.60} of `perdure.{group}` cannot be used ({why}); fix or remove {found.value!r:.80}"
         ) from error
 
 
@@ -98,5 +98,5 @@ class InstalledImporters:
         if len(entries) > ENTRIES_MAX:
             raise LimitExceeded(f"importer {name!r:.60} found more than {ENTRIES_MAX} memories; import them in parts")
         if not all(isinstance(one, Mapping) and isinstance(one.get("memory"), str) for one in entries):
-            raise InvalidInput(f"importer {name!r:.60} must return mappings with a text under `memory`; mend it")
+            raise InvalidInput(f"importer {name!r:.60} must return mappings with a text under `memory`; fix it")
         return cast("list[Mapping[str, object]]", entries)

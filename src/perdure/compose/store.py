@@ -88,7 +88,7 @@ def _plugged_store(name: str, url: str) -> Store:
     store = plugin("stores", name, url.partition(":")[2])
     if not all(callable(getattr(store, method, None)) for method in ("read", "write", "snapshot", "close")):
         raise InvalidInput(
-            f"plugin {name!r:.60} of `perdure.stores` made a `{type(store).__name__}`, which is no store; mend it"
+            f"plugin {name!r:.60} of `perdure.stores` made a `{type(store).__name__}`, which is no store; fix it"
         )
     return cast("Store", store)
 

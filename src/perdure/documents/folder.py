@@ -293,7 +293,7 @@ class ContextFolder:
             return context, archived_up_to(place.archive, context.revision) if archive else []
 
     def _sound(self, place: DocumentPlace, held: SessionFiles) -> ContextData | None:
-        """The document, if there is nothing to mend."""
+        """The document, if there is nothing to fix."""
         if held.raw is None:
             return self._taken_over(place)
         if held.equal is None:

@@ -77,7 +77,7 @@ class LoggedContexts:
         return self.log.around(Scope(owner, Address()), "documents.list_sessions", "read", self.inner.list_sessions)
 
     def _mentions(self, place: DocumentAddress) -> Sequence[object]:
-        """Whoever asks for a document that is not there gets an empty one, and may have named anything."""
+        """Anyone who asks for a document that is not there gets an empty one, and may have named anything."""
         held = self.inner.store.read(place.scope.owner, lambda view: held_of(view, place))
         return () if held.record is None and held.session is None else (_session(place),)
 

@@ -16,7 +16,7 @@ from perdure.domain.times.instants import from_us, to_us
 
 LessonScope = Literal["global", "agent", "user", "channel"]
 LESSON_SCOPES: tuple[LessonScope, ...] = get_args(LessonScope)
-"""`global`: every agent of the space, whoever it talks with. `agent`: one agent, whoever it talks with. `user`: one user.
+"""`global`: every agent of the space, for all users. `agent`: one agent, for all users. `user`: one user.
 `channel`: one user on one channel."""
 SPACE_SCOPES: tuple[LessonScope, ...] = ("global", "agent")
 """Those that belong to the space: every user of it is answered by what they say."""
@@ -77,7 +77,7 @@ def books_of(space: str, owner: Owner, address: Address, agent: str) -> tuple[Bo
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """One line to go by. In a book it stands once, however often it was drawn: its id is made of its words."""
+    """One rule of behaviour. In a book it stands once, however often it was drawn: its id is made of its words."""
 
     id: str
     text: str

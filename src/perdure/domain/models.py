@@ -57,7 +57,7 @@ class ChatReply:
 
 @dataclass(frozen=True, slots=True)
 class Consultation(Generic[T]):
-    """What came of a question: a value if the outcome is `ok` or `repaired`, else why there is none."""
+    """The outcome of a question: a value if the outcome is `ok` or `repaired`, else why there is none."""
 
     outcome: Outcome
     value: T | None = None

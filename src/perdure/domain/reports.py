@@ -140,7 +140,7 @@ class DoctorReport:
     versions: Mapping[str, str]
     degraded: tuple[str, ...]
     dead_jobs: tuple[Job, ...] = ()
-    """The jobs that gave up most recently, with their errors."""
+    """The jobs that failed for good most recently, with their errors."""
     model: str = ""
     """The chat model in use; empty: none, and the rules do its work."""
     models: tuple[Usage, ...] = ()

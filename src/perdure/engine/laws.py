@@ -1,4 +1,4 @@
-"""The laws that stored data obeys, checked over a stream of rows. What is wrong is reported, never mended here.
+"""The laws that stored data obeys, checked over a stream of rows. What is wrong is reported, never fixed here.
 
 Rows arrive table by table in the order of `ports.tables.rows.TABLES`, each by primary key, so that a session is known before
 its messages and an operation before the row it wrote. Memory grows with sessions and derived rows, not with messages.

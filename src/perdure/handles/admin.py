@@ -74,7 +74,7 @@ class JournalHandle(Handle, namespace="journal"):
     def accesses(self, limit: arg.Limit = 50, *, before: arg.BeforeId = None) -> Sequence[Access]:
         """Who read or changed what of this user's data, newest first: what was logged while the setting `access_log` was on.
 
-        `before` goes on behind an entry of the list before: its id.
+        `before` continues after an entry of the list before: its id.
         """
         return self._accesses.list_(self.scope.owner, limit=limit, before=before)
 

@@ -66,7 +66,7 @@ class LessonHandle(Handle, namespace="lessons"):
     @operation("change")
     def add(
         self,
-        text: Annotated[str, Arg("One line to go by.", min_length=1, max_length=240, pattern=arg.WORDS)],
+        text: Annotated[str, Arg("The rule, in one line.", min_length=1, max_length=240, pattern=arg.WORDS)],
         scope: Reach = None,
         *,
         agent: OfAgent = None,

@@ -333,7 +333,7 @@ class Memory(Handle):
         arguments: arg.ToolArguments = None,
         deadline_s: arg.Deadline = 5.0,
     ) -> KeptResult:
-        """What becomes of a tool's result: nothing (mode `manual`), a suggestion (`suggest`), or it is saved (`auto`).
+        """What to keep of a tool's result: nothing (mode `manual`), a suggestion (`suggest`), or it is saved (`auto`).
 
         A `window` counts as covered, or what the `arguments` say; `covers` tells how much. Secrets are refused.
         """

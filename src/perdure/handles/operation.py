@@ -75,7 +75,7 @@ class Arg:
 
 @dataclass(frozen=True, slots=True)
 class OperationSpec:
-    """What an operation is, whoever asks for it."""
+    """What an operation is, no matter who asks for it."""
 
     name: str
     """As the access log has it: `recall`, `memories.pin`."""

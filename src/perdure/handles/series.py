@@ -39,7 +39,7 @@ Field = Annotated[str, arg.an_id("The field.", "athlete")]
 StaleFor = Annotated[float | None, Arg("Seconds until the newest end counts as stale.", ge=0, le=arg.SECONDS_MAX)]
 JoinGaps = Annotated[float, Arg("Fetch gaps closer than this many seconds with one request.", ge=0)]
 Longest = Annotated[float | None, Arg("The longest window that the source answers, in seconds.", ge=0.001)]
-Lease = Annotated[float, Arg("Seconds after which a fetch that died is given up.", ge=0.001)]
+Lease = Annotated[float, Arg("Seconds after which a fetch that died is abandoned.", ge=0.001)]
 Wait = Annotated[float, Arg("Seconds to wait for a fetch that is under way.", ge=0)]
 Entries = Annotated[int | None, Arg("Entries at most.", ge=1)]
 

@@ -50,7 +50,7 @@ class CallerAccess:
 
 
 LOCAL = CallerAccess("local", None, frozenset({"read", "write", "admin"}))
-"""The person at this machine, who shows its token and may open the file, too; with `no_auth`, whoever reaches loopback."""
+"""The person at this machine, who shows its token and may open the file, too; with `no_auth`, anyone who reaches loopback."""
 
 
 def of_key(key: ApiKey) -> CallerAccess:
@@ -75,7 +75,7 @@ class Door:
         """A handle for that user, if the caller may; the space is the engine's own, never the caller's choice."""
         self.access.allow(need, user)
         memory = self.seen.memory(user, agent=agent, channel=channel)
-        # Over MCP it is a model that calls, whoever holds the key.
+        # Over MCP it is a model that calls, no matter who holds the key.
         told = memory.as_agent() if self.access.is_agent or self.face == "mcp" else memory
         if "write" not in self.access.permissions:
             told = only_reading(told)

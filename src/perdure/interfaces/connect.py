@@ -11,7 +11,7 @@ from perdure.settings import default_store_path
 
 def store_words(url: str) -> list[str]:
     """How another process is told of the same store. The URL of a server may hold a password: that is left to the settings."""
-    # Always: whoever starts a process for an agent hands on little of its environment, which may name another store.
+    # Always: anyone who starts a process for an agent passes on little of its environment, which may name another store.
     start, scheme, file = (url or f"sqlite:///{default_store_path()}").partition("sqlite:///")
     return ["--url", scheme + str(Path(file).resolve())] if not start and scheme and file else []
 

@@ -69,7 +69,7 @@ class _Store(Collector):
         yield up
         yield GaugeMetricFamily("perdure_store_bytes", "Size of the store.", value=found.store.bytes)
         yield GaugeMetricFamily("perdure_users", "Users of whom something is kept.", value=found.users)
-        jobs = GaugeMetricFamily("perdure_jobs", "Jobs by state; dead ones gave up.", labels=["state"])
+        jobs = GaugeMetricFamily("perdure_jobs", "Jobs by state; dead ones failed for good.", labels=["state"])
         for state in ("ready", "running", "done", "dead"):
             jobs.add_metric([state], getattr(found.queue, state))
         yield jobs

@@ -32,7 +32,7 @@ Handler = Callable[[Request, Exception], Awaitable[Response]]
 
 
 def build(engine: Engine, options: Options | None = None) -> FastAPI:
-    """An application over an open engine. Whoever serves it closes the engine afterwards.
+    """An application over an open engine. Anyone who serves it closes the engine afterwards.
 
     `InvalidInput` if it is to be reached from elsewhere and the store has no key that would let anybody in.
     """

@@ -286,7 +286,7 @@ class Store(Protocol):
     def refill(self, owner: Owner, tables: Iterable[tuple[str, Iterator[Row]]], *, replace: bool) -> Mapping[str, int]:
         """Make these rows of this schema version all that the owner has, but for its access log; how many came of each table.
 
-        Whoever's they were, they become this owner's. All in one transaction: old or new, never a mixture. An owner that
+        No matter whose they were, they become this owner's. All in one transaction: old or new, never a mixture. An owner that
         holds rows is a `Conflict` unless `replace`. The tables of the index and its job are not among them: the owner gets
         a job that makes the index anew.
         """

@@ -161,7 +161,7 @@ def test_a_store_of_an_older_perdure_is_written_anew_once_and_that_is_announced(
     as_of_old(tmp_path / "old.db")
     with perdure.open(url) as engine:
         assert any("older perdure" in line and "perdure admin purge" in line for line in engine.doctor().degraded)
-        assert "written anew once" in engine.memory(names[0]).forget(user=True).bytes_remain
+        assert "rewritten once" in engine.memory(names[0]).forget(user=True).bytes_remain
         told: list[tuple[str, int]] = []
         engine.purge(lambda what, count: told.append((what, count)))
         assert [count for _, count in told] == [*range(1, len(told) + 1)] != []

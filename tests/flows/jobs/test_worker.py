@@ -103,7 +103,7 @@ def test_a_failing_job_backs_off_then_is_parked_with_its_error_and_can_be_retrie
     assert dead.last_error.startswith("ValueError at handler:")
     assert "private" not in dead.last_error
     report = engine.doctor()
-    assert any("1 gave up" in line for line in report.degraded)
+    assert any("jobs: 1 failed" in line for line in report.degraded)
     assert report.dead_jobs == (dead,)
     assert engine.memory("ana").admin.jobs("dead") == [dead]
     assert engine.memory("bob").admin.retry_jobs() == 0

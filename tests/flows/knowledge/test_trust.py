@@ -431,7 +431,7 @@ def act(memory: Memory, deed: str, number: int) -> None:
 
 
 def users_word(memory: Memory) -> object:
-    """What the user's word says is current, ended, pinned, put away, and to go by."""
+    """What the user's word says is current, ended, pinned, archived, and its rules."""
     rows = [
         (one.content, one.valid_to is None, held.memory.pinned, held.memory.status)
         for held in memory.memories.list(archived=True, limit=500)

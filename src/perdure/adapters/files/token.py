@@ -1,4 +1,4 @@
-"""The machine token: a secret in a file that only its account can read. Whoever can read it could open the store as well."""
+"""The machine token: a secret in a file that only its account can read. Anyone who can read it could open the store as well."""
 
 from __future__ import annotations
 

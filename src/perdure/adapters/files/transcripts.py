@@ -1,4 +1,4 @@
-"""Transcripts in a folder: `SPACE/USER/session/session-memory-ID-TIME-TOPIC.md`, those put away under `session/archive`.
+"""Transcripts in a folder: `SPACE/USER/session/session-memory-ID-TIME-TOPIC.md`, archived ones under `session/archive`.
 
 Sessions with another agent or channel than the default one are in folders below, named after them.
 """
@@ -135,7 +135,7 @@ class TranscriptFolder:
         return next(iter(self._paths(place)), None)
 
     def _paths(self, place: TranscriptPlace) -> list[Path]:
-        """The file of the session; should somebody have copied it, the newest first, and those put away last."""
+        """The file of the session; should somebody have copied it, the newest first, and archived ones last."""
         part, here = safe_name(place.session), _address_folder(place.address)
         folder = self._folder(place.owner)
         return [

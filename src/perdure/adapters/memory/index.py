@@ -106,7 +106,7 @@ class MemoryIndex:
         for row in self._tables.of(INDEX_VECTORS, embedder):
             self._tables.remove(INDEX_VECTORS, row)
 
-    def mend(self) -> None:
+    def fix(self) -> None:
         self._remove_packs()
         for entry in self._tables.of(INDEX_ENTRIES):
             if entry.kind == forms.GONE:
@@ -122,8 +122,8 @@ class MemoryIndex:
             last = max(head.last, *numbers, 0)
             lexicon = head.lexicon if head.incarnation else LEXICON
             vectored = 0 if head.vectored > last else head.vectored
-            mended = replace(head, incarnation=os.urandom(8).hex(), last=last, lexicon=lexicon, vectored=vectored)
-            self._tables.put(INDEX_HEADS, forms.head_row(self._owner, mended))
+            fixed = replace(head, incarnation=os.urandom(8).hex(), last=last, lexicon=lexicon, vectored=vectored)
+            self._tables.put(INDEX_HEADS, forms.head_row(self._owner, fixed))
 
     def put_pack(self, pack: Pack) -> None:
         self._remove_packs(pack.first, pack.last)

@@ -27,7 +27,7 @@ REPLY_BYTES_MAX = 4 * 1024 * 1024
 NUM_CTX = 8_192
 NUM_CTX_MAX = 2**21
 REFUSED_AGAIN_S = 300.0
-"""What was refused is hardly granted at once: somebody has to mend a key, load a model or ask otherwise."""
+"""What was refused is hardly granted at once: somebody has to fix a key, load a model or ask otherwise."""
 LENGTHS = ("minLength", "maxLength")
 FILTERED = ("content_filter", "content_policy_violation")
 

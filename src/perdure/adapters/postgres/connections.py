@@ -158,7 +158,7 @@ def again(error: Exception) -> bool:
 
 
 class AbandonedTransactions:
-    """Transactions whose connection we lost, or gave up: the server may not know, and goes on with their locks.
+    """Transactions whose connection we lost, or dropped: the server may not know, and goes on with their locks.
 
     It ends a transaction that is idle. One that is cut off between a statement and the mark that follows it is not idle in
     its eyes: it waits for the mark, with all that it has locked, until TCP finds out. So the next connection ends it. Each

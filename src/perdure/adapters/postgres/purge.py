@@ -19,7 +19,7 @@ LOCK_WAIT_MS = 2_000
 """Others queue up behind one who waits for a table: it gives up before they do."""
 PROBE = "perdure_migrations"
 """A table of a few rows, rewritten first to see whether a transaction from before is still under way."""
-LEFT_TO_A_JOB = "PostgreSQL's tables are written anew, one after the other"
+LEFT_TO_A_JOB = "PostgreSQL's tables are rewritten, one after the other"
 
 OWNED = "SELECT bool_and(pg_has_role(relowner, 'USAGE')) FROM pg_class WHERE oid = ANY(%s::regclass[])"
 # VACUUM FULL keeps removed rows that an older transaction may still look at, and notes up to which transaction it removed all.
@@ -55,7 +55,7 @@ def _until_nobody_sees(connection: DeadlineConnection, cursor: Cursor[Any], tabl
                 return
         if time.monotonic() > deadline:
             raise Unavailable(
-                f"a transaction that began before still uses {table} or sees removed rows; it goes on when that has ended"
+                f"a transaction that began before still uses {table} or sees removed rows; it continues when that has ended"
             )
         time.sleep(pause_s)
         pause_s = min(PAUSE_MOST_S, 2 * pause_s)

@@ -417,7 +417,7 @@ CREATE TABLE accesses (
 
 CREATE INDEX accesses_newest ON accesses (space, user_id, number);
 
--- Each transaction that changes something of a user's leaves its token here. Whoever lost the answer to a commit asks for it.
+-- Each transaction that changes something of a user's leaves its token here. Anyone who lost the answer to a commit asks for it.
 CREATE TABLE commits (
     space text COLLATE "C" NOT NULL,
     user_id text COLLATE "C" NOT NULL,

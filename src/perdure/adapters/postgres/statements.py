@@ -56,7 +56,7 @@ def begin(how: str, owner: Owner | None, schema: str, *, role: str | None, silen
 
 
 def lock(token: int) -> bytes:
-    """What a beginning goes on with: the transaction can be found by its token, by whoever must end it."""
+    """What a beginning goes on with: the transaction can be found by its token, by anyone who must end it."""
     return f"; SELECT pg_advisory_xact_lock({token})".encode()
 
 

@@ -64,7 +64,7 @@ from perdure.ports.tables.oversight import to_usage
 from perdure.ports.tables.rows import TABLES
 from perdure.ports.tables.table import AnyRow
 
-# The driver and its pool report every lost connection. Whoever configures logging gets that; others are not to be disturbed.
+# The driver and its pool report every lost connection. Anyone who configures logging gets that; others are not to be disturbed.
 logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
 T = TypeVar("T")

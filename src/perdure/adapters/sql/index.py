@@ -113,7 +113,7 @@ class SqlIndex:
     def remove_vectors(self, embedder: str) -> None:
         self._run.send("remove_index_vectors", embedder=embedder)
 
-    def mend(self) -> None:
+    def fix(self) -> None:
         self.head()
         self._run.send("remove_index_packs")
         self._run.send("remove_gone_index_entries")

@@ -37,14 +37,14 @@ MAPS_AT_ONCE = 8
 PAUSE_S = 0.02
 STEPS_BETWEEN_REPORTS = 1_000_000
 
-READER = "a reader keeps the old pages in use, so that they stay on the disk; it goes on when that has ended"
-OLD = "the file was made by an older perdure and is written anew once"
+READER = "a reader keeps the old pages in use, so that they stay on the disk; it continues when that has ended"
+OLD = "the file was made by an older perdure and is rewritten once"
 ANNOUNCED = (
     f"erasure: {OLD}, which takes twice its size on the disk meanwhile: run `perdure admin purge`, or what is forgotten first "
     "will have the job `erase` do it"
 )
 LARGE = "copies that SQLite left in unused parts of its pages are looked for in the whole file"
-ENCRYPTED = "the encrypted file is written anew"
+ENCRYPTED = "the encrypted file is rewritten"
 
 MAP_ENTRY = 5
 TREE_PAGES = (1, 5)

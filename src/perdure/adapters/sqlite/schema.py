@@ -88,7 +88,7 @@ def _has_table(connection: apsw.Connection, name: str) -> bool:
 def refuse_foreign(path: str, busy_s: float, known: Sequence[Migration], cipher: Cipher | None = None) -> None:
     """Refuse a file that another program or a newer perdure made, before anything is changed in it.
 
-    Only looking leaves a log that a dead process left as it is; whoever opens the file to write moves it into the file.
+    Only looking leaves a log that a dead process left as it is; anyone who opens the file to write moves it into the file.
     """
     refuse_mismatch(path, with_key=cipher is not None)
     try:

@@ -234,7 +234,7 @@ class SqliteStore:
                 ticket.result = ticket.work(connection)
             except apsw.Error as error:
                 if not connection.in_transaction or isinstance(error, DISTRUSTED):
-                    # SQLite gave up the whole transaction (disk full, I/O error), or the connection is not to be trusted (it
+                    # SQLite rolled everything back (disk full, I/O error), or the connection is not to be trusted (it
                     # could be opened for reading only): nobody's work in it survives.
                     raise
                 ticket.error = in_our_words(error)

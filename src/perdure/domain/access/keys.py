@@ -36,7 +36,7 @@ class ApiKey:
 
 @dataclass(frozen=True, slots=True)
 class NewApiKey:
-    """A key as it is shown to whoever made it, once."""
+    """A key as it is shown to its maker, once."""
 
     key: ApiKey
     secret: str

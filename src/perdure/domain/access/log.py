@@ -31,7 +31,7 @@ class Asker:
     """Who is asking, and by which door."""
 
     actor: str
-    """`key:ID` for the holder of an API key, `local` for whoever is at the machine of a server, `cli`; empty: the program."""
+    """`key:ID` for the holder of an API key, `local` for the person at the server's machine, `cli`; empty: the program."""
     face: Face
 
     def named(self, scope: Scope) -> str:

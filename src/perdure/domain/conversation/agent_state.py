@@ -68,7 +68,7 @@ def beginning(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """What an agent is told of itself, whoever it talks with. The texts are its operator's, and go into every prompt."""
+    """What an agent is told of itself, no matter who it talks with. The texts are its operator's, and go into every prompt."""
 
     id: str
     soul: str = ""

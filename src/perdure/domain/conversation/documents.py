@@ -136,7 +136,7 @@ class ContextData:
     """What compaction took out since the last save, oldest first; `save` stores it."""
     last_compaction: CompactionReport | None = field(default=None, compare=False, repr=False, kw_only=True)
     notes: list[str] = field(default_factory=list, compare=False, repr=False, kw_only=True)
-    """What loading had to mend."""
+    """What loading had to fix."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,7 @@ class ContextStore(Protocol):
         """Make ready what is missing and clear away what interrupted saves left. Repeating it does no harm."""
 
     def load(self, session_id: str) -> ContextData:
-        """The document as last saved, or a new one of revision 0; what had to be mended is in its `notes`."""
+        """The document as last saved, or a new one of revision 0; what had to be fixed is in its `notes`."""
 
     def versions(self, session_id: str) -> list[ContextVersion]:
         """The revisions that are kept, the newest first."""

@@ -108,7 +108,7 @@ def after_failure(
 ) -> Settlement:
     """Try again later while tries are left; then park it as dead, or let a repeating one wait for its next slot.
 
-    `wanted_s`: how long whoever failed asked to be left alone.
+    `wanted_s`: how long the failing side asked to be left alone.
     """
     text = error[:ERROR_CHARS_MAX]
     if retriable and job.attempts < job.attempts_max:

@@ -192,7 +192,7 @@ def topic(messages: Iterable[Message]) -> str:
     """A few words of the first thing the user said, for a file name: small letters, digits and hyphens, in any script."""
     first = next((message.content for message in messages if message.role == "user"), "")
     slug = ""
-    # Whoever pastes a book still gets a short name in a short time.
+    # Anyone who pastes a book still gets a short name in a short time.
     for word in _words(first[:2_000])[:TOPIC_WORDS_MAX]:
         longer = f"{slug}-{word}" if slug else word
         if len(longer.encode()) > TOPIC_BYTES_MAX:

@@ -64,7 +64,7 @@ IMPORTANT, IDENTITY = 2, 3
 
 
 def bounded_importance(proposed: object, attribute: str | None, fact_type: str, content: str, *, of_user: bool) -> int:
-    """How important a statement is, within what its kind allows, whoever proposes it: the user's name 3, relationships 2,
+    """How important a statement is, within what its kind allows, no matter who proposes it: the user's name 3, relationships 2,
     health and safety at least 2, anything else at most what its attribute is worth, or 2.
     """
     if attribute == "name" and of_user:

@@ -42,7 +42,7 @@ _HELPERS = {
 
 
 def as_told(said: Proposal, now: datetime, zone: str) -> list[Proposal]:
-    """A statement with what its own words tell, where whoever says it has not named an attribute, a value or a subject.
+    """A statement with what its own words tell, where the speaker has not named an attribute, a value or a subject.
 
     One fact keeps the words as they are; several, if they are all that the sentence tells, become one statement each.
     """

@@ -379,7 +379,7 @@ class Committer:
             content=proposal.content.strip(),
             subject=subject,
             entities=refs if subject == USER or subject in refs else (*refs, subject),
-            # It is so already when it is said, whatever the clock of whoever said it.
+            # It is so already when it is said, whatever the speaker's clock says.
             valid_from=proposal.valid_from or min(at, origin.now),
             recorded_at=origin.now,
             last_mentioned=at,

@@ -268,7 +268,7 @@ def same_statement(held: Statement, new: Statement, *, exactly: bool, ended: boo
 def confirmed(held: Statement, new: Statement) -> Statement:
     """A statement that was said again.
 
-    Its trust is that of whoever's words it has. Said again by a source that is trusted more, it rises to that trust and takes
+    Its trust is that of the speaker. Said again by a source that is trusted more, it rises to that trust and takes
     over its words: the user who says what a tool said before stands for it from then on, but only for what they said
     themselves, not for the tool's wording. Said again by one that is trusted less, nothing of it changes but the mention.
     """

@@ -35,7 +35,7 @@ class LessonPlace:
     sole_user: str = ""
     """The setting `user`: the one user of a set-up that has but one."""
     confined: bool = False
-    """Whether whoever writes may reach this user alone."""
+    """Whether the writer may reach this user alone."""
 
     @property
     def owner(self) -> Owner:
@@ -102,7 +102,7 @@ def refusal_of(place: LessonPlace, scope: LessonScope) -> str | None:
     if scope in SPACE_SCOPES and place.shared:
         return f"others talk on this channel, and a lesson of scope `{scope}` reaches everybody; use scope `channel`"
     if scope in SPACE_SCOPES and place.confined:
-        return f"a lesson of scope `{scope}` reaches every user, and you are let in for some of them; use scope `user`"
+        return f"a lesson of scope `{scope}` reaches every user, and you may access only some of them; use scope `user`"
     return None
 
 
@@ -121,7 +121,7 @@ def _own(place: LessonPlace, scope: LessonScope, agent: str | None) -> Book:
 
 
 def lesson_id(book: Book, text: str) -> str:
-    """The same for the same words in the same book, whoever writes them first."""
+    """The same for the same words in the same book, no matter who writes them first."""
     line = as_lesson(text) or text
     return hashlib.sha256(f"{book.name}\x1f{sameness(line)}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
 

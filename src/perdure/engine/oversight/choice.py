@@ -1,4 +1,4 @@
-"""Which of what was found bears on a goal, and the words that say why: by rules, or by what a model is shown and answers;
+"""Which of what was found is relevant to a goal, and the words that say why: by rules, or by what a model is shown and answers;
 and what a goal is given of the user themselves: a short profile if it asks about them, and what limits it, as a diet does.
 
 The words for that are in `about.txt`. Pure: rankings and statements in, choices out.
@@ -74,7 +74,7 @@ class RankedItem:
 
 
 def ranked(candidates: Sequence[SavedItem], scores: Floats, ages_days: Floats, uses: Floats, *, limit: int) -> list[RankedItem]:
-    """The best, best first; of two that bear on the goal alike, the one saved lately, or given to an agent lately."""
+    """The best, best first; of two that are equally relevant, the one saved lately, or given to an agent lately."""
     recency = np.exp2(-np.maximum(ages_days, 0) / RECENCY_DAYS)
     use = np.minimum(uses, USES_MAX) / USES_MAX
     weighed = scores * (1 + RECENCY_WORTH * recency + USE_WORTH * use)
@@ -96,9 +96,9 @@ def chosen_by_rules(order: Sequence[RankedItem], needs: float, *, about_user: bo
         if needs < needed:
             reason, included = f"the goal seems to need nothing of the user's ({needs:.2f} < {needed})", False
         elif place >= SHOWN_MAX or score < least:
-            reason, included = f"bears little on the goal (place {place + 1}, {score:.3f})", False
+            reason, included = f"hardly relevant to the goal (place {place + 1}, {score:.3f})", False
         else:
-            sure = "bears on the goal" if score >= SURE_MIN or place == 0 else "may bear on the goal"
+            sure = "relevant to the goal" if score >= SURE_MIN or place == 0 else "may be relevant to the goal"
             reason, included = f"{sure} (place {place + 1}, {score:.2f})", True
         choices.append(Choice(candidate.kind, candidate.id, included, reason, round(score, 4)))
     return choices
@@ -146,7 +146,7 @@ def was_said_last(goal: str, session: Session, latest: Sequence[Message]) -> boo
 
 
 def in_its_words(goal: str, hits: Iterable[Hit]) -> list[Hit]:
-    """Of what the user told, what has so many words of the goal that it surely bears on it."""
+    """Of what the user told, what has so many words of the goal that it is surely relevant."""
     least = OWN_COVER_MIN if speaks_of_oneself(goal) else 1.0
     asked = [{word, *terms} for word, terms in words_with_terms(goal[:GOAL_CHARS_MAX])]
     return [hit for hit in hits if asked and _is_own(hit) and _covered(asked, hit.text) >= least]
@@ -164,7 +164,7 @@ def _is_own(hit: Hit) -> bool:
 
 
 class ToldChooser:
-    """Takes, of what was told lately and of the memories that were found, what bears on a goal.
+    """Takes, of what was told lately and of the memories that were found, what is relevant to a goal.
 
     `opens`: as `is_open` says; else only what surely limits the goal is taken. Called with the statements, it returns those
     that are listed by themselves: who the user is, if the goal asks that, or what limits it. Then `kept` has the ids of all.
@@ -206,7 +206,7 @@ def hits_that_bear(
 ) -> tuple[list[Hit], list[Choice]]:
     """The best of the hits, if the goal `opens`, and a choice for each: of memories those in `told`.
 
-    `answered`: something saved bears on it for sure, so that of what was merely said less will do.
+    `answered`: something saved is surely relevant, so that of what was merely said less will do.
     """
     asked = {term for word in goal_words(goal) for term in lexemes(word)} if answered else set()
     best = max((hit.score for hit in hits), default=0.0)
@@ -215,16 +215,16 @@ def hits_that_bear(
     for place, hit in enumerate(hits):
         is_memory = hit.kind == "memory"
         near = hit.score >= max(HIT_SHARE_MIN * best, HIT_MIN) and (not answered or _is_near(asked, hit, named))
-        bears = opens and len(kept) < HITS_MAX and (hit.id in told if is_memory else near)
+        relevant = opens and len(kept) < HITS_MAX and (hit.id in told if is_memory else near)
         score = told.get(hit.id, 0.0) if is_memory else hit.score
-        if bears:
+        if relevant:
             kept.append(hit)
             reason = f"found for the goal (place {place + 1}, {score:.2f})"
         elif not opens:
             reason = "the goal seems to need nothing of the user's"
         else:
-            reason = f"bears little on the goal (place {place + 1})"
-        choices.append(Choice(hit.kind, hit.id, bears, reason, round(score, 4)))
+            reason = f"hardly relevant to the goal (place {place + 1})"
+        choices.append(Choice(hit.kind, hit.id, relevant, reason, round(score, 4)))
     return kept, choices
 
 

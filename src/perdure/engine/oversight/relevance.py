@@ -1,4 +1,4 @@
-"""Which saved things bear on a goal: measured by their names, descriptions and how their values begin, without the values;
+"""Which saved things are relevant to a goal: by their names, descriptions and how their values begin, not by the values;
 and what was told, measured by its words.
 
 Two questions, each answered by a few weighted features: does the goal need anything of the user's at all, and if so, which
@@ -299,7 +299,7 @@ def _products(few: Floats, many: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Relevance:
-    """How likely a goal needs anything at all, and how strongly each candidate bears on it (both from 0 to 1)."""
+    """How likely a goal needs anything at all, and how relevant each candidate is (both from 0 to 1)."""
 
     needs: float
     scores: Floats
@@ -316,7 +316,7 @@ def goal_features(goal: str, catalogue: Catalogue, rows: Floats, scores: Floats,
 
 
 def relevance(goal: str, catalogue: Catalogue, *, timed: bool) -> Relevance:
-    """What bears on the goal."""
+    """What is relevant to the goal."""
     weights = _weights()
     rows = measure(goal, catalogue, timed=timed)
     scores = squashed(rows @ weights.keys + weights.key_bias)

@@ -1,4 +1,4 @@
-"""Which of what was told bears on a goal: what answers it, what bounds it, and, if it asks about the user, who they are.
+"""Which of what was told is relevant to a goal: what answers it, what bounds it, and, if it asks about the user, who they are.
 
 Measured as saved things are, and by what kind of thing it is (`about.txt`); the weights are in `weights.json`. What comes out
 is as likely as the score of a saved thing says, so that both can be held against one another.

@@ -185,7 +185,7 @@ def agent_hash(agent: str | None) -> int:
 
 
 def place_hash(agent: str | None, channel: str | None) -> int:
-    """For whom an entry is: everybody (0), one agent, or whoever is on a channel."""
+    """For whom an entry is: everybody (0), one agent, or anyone who is on a channel."""
     return agent_hash(agent) if channel is None else name_hash(f"channel:{channel}\0{agent or ''}")
 
 

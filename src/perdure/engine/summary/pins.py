@@ -278,7 +278,7 @@ def carried(previous: Sequence[str], messages: Sequence[Message]) -> tuple[Pin, 
 def is_bulk(message: Message, place: int) -> bool:
     """Whether a sentence of the message, counted from 1, is explanation or pasted text rather than something said."""
     if message.role == "user":
-        # What is so long was mostly pasted; what the user says about it stands before it.
+        # What is this long was mostly pasted; what the user says about it stands before it.
         return len(message.content) > PASTED_CHARS and place > OWN_SENTENCES
     return message.role == "tool" or len(message.content) > TALK_CHARS_MAX
 

@@ -34,7 +34,7 @@ class ChatQuestion:
 
     said: Message
     given: Injection
-    """What of the memory bears on it, with the reason for each thing."""
+    """The memory that is relevant to it, with the reason for each thing."""
     earlier: tuple[Block, ...]
     """What of earlier talk stands before the conversation: digests, where things were left."""
     messages: tuple[ChatMessage, ...]
@@ -47,7 +47,7 @@ class Exchange:
 
     said: Message
     given: Injection
-    """What of the memory bears on it, with the reason for each thing."""
+    """The memory that is relevant to it, with the reason for each thing."""
     earlier: tuple[Block, ...]
     """What of earlier talk stands before the conversation: digests, where things were left."""
     outcome: Outcome | Literal["echo"]

@@ -329,7 +329,7 @@ def _value(one: Parameter, given: Any, look: Form) -> Any:
     if one.name in look.read:
         return look.read[one.name].read(given)
     if one.type is bool:
-        # What is so unless told otherwise is offered as its opposite, under the name of that.
+        # What holds unless told otherwise is offered as its opposite, under the name of that.
         return not given if one.default is True else given
     if one.item is not None:
         return [_read(one.item, one.choices, text, look.flag(one)) for text in given]

@@ -62,7 +62,7 @@ def ask(out: Output, what: str) -> None:
     """Go on only if a person says so."""
     if out.as_json or not sys.stdin.isatty():
         raise InvalidInput(f"{what}; add `--yes` to do it")
-    if not typer.confirm(f"{what}. Go on?", err=True):
+    if not typer.confirm(f"{what}. Continue?", err=True):
         out.note("nothing was deleted")
         raise typer.Abort
 

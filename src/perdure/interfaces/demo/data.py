@@ -113,7 +113,7 @@ def _usage(past: DemoPast, one: Told) -> None:
 
 
 def _second_thoughts(past: DemoPast) -> Iterator[Event]:
-    """What was pinned, put away, merged, and taken back."""
+    """What was pinned, archived, merged, and taken back."""
     yield past.ago(40, "17:00"), lambda: _wrong_home(past)
     yield past.ago(39, "17:00"), lambda: past.memory().entities.alias("person:Senhora Alves", "Dona Alves")
     yield past.ago(35, "17:00"), lambda: _put_away(past)

@@ -86,7 +86,7 @@ INSTEAD: Mapping[type, tuple[str, Fields]] = {
         | _all(datetime, "createdAt", "updatedAt"),
     ),
     Series: (
-        "A series: its books.",
+        "A series: its rules and counts.",
         {"name": str, "entity": str, "count": int, "metadata": dict[str, int]}
         | _all(datetime, "accumulated_since", "last_updated"),
     ),

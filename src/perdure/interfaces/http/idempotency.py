@@ -86,7 +86,7 @@ class OnceRoute(StrictRoute):
             claim: RequestState = await run_in_threadpool(done.claim, owner, key, hashlib.sha256(made + body).hexdigest())
             if claim.state != "new":
                 again = _repeated(claim, answers.find(owner, claim))
-                # It tells what it told the first time, to whoever asks now.
+                # It tells what it told the first time, to anyone who asks now.
                 await run_in_threadpool(log_repeat, door(request).seen, user, self.operation_id or self.name)
                 return again
             try:

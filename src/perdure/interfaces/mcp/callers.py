@@ -37,7 +37,7 @@ class LocalCaller:
     engine: Engine
     bound: Memory
 
-    def may(self, need: Permission) -> bool:  # noqa: ARG002 - whoever starts the process may open the file, too
+    def may(self, need: Permission) -> bool:  # noqa: ARG002 - anyone who starts the process may open the file, too
         return True
 
     def memory(self, need: Permission) -> Memory:  # noqa: ARG002

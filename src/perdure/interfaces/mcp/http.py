@@ -30,9 +30,9 @@ class McpHttpOptions:
     """How MCP is served over HTTP."""
 
     hosts: Sequence[str] | None = None
-    """Values of `Host` that are answered, `:*` for any port; None: whoever stands in front has looked."""
+    """Values of `Host` that are answered, `:*` for any port; None: the proxy in front has looked."""
     origins: Sequence[str] | None = None
-    """Values of `Origin` that are answered; None: whoever stands in front has looked."""
+    """Values of `Origin` that are answered; None: the proxy in front has looked."""
     tools: str = "default"
     """Names of the sets of tools, separated by commas."""
     read_only: bool = False

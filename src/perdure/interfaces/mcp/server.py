@@ -43,7 +43,7 @@ Who = Callable[[Ctx], ToolCaller]
 
 
 def build(who: Who, offers: Sequence[Offer], *, read_only: bool = False) -> Server[Any]:
-    """A server that offers these tools to whoever `who` makes out behind a request, and the prompts."""
+    """A server that offers these tools to the caller that `who` makes out behind a request, and the prompts."""
     face = Face(who, offers, [one for one in PROMPTS.values() if one.permission == "read" or not read_only])
     return Server(
         "perdure",
@@ -214,7 +214,7 @@ def _things(caller: ToolCaller) -> list[resources.ListedResource]:
     try:
         return list(resources.things(caller.memory("read")))
     except (PerdureError, AccessDenied):
-        return []  # whoever names no user, or one that is not theirs, sees the lists alone
+        return []  # anyone who names no user, or one that is not theirs, sees the lists alone
 
 
 def _no_cursor(params: types.PaginatedRequestParams | None) -> None:

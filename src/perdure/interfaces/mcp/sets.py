@@ -40,7 +40,7 @@ STATE, SERIES = tuple(TITLES)[:5], tuple(TITLES)[5:]
 
 NAMES = ("state", "series", "knowledge", "todos", "lessons", HOST, "conversation", "documents", "overseer", "upkeep")
 DEFAULT: tuple[str, ...] = ("state", "series", "knowledge", "todos", "lessons", HOST)
-"""What suits a chat host that logs nothing: whoever hands over every message and result takes the other sets as well."""
+"""What suits a chat host that logs nothing: a host that passes on every message and result takes the other sets as well."""
 
 
 def offers(seeds: Tools, names: str = "default", *, read_only: bool = False) -> tuple[Offer, ...]:

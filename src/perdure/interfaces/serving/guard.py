@@ -68,7 +68,7 @@ class Caller:
     access: CallerAccess
     csrf: str
     signed_in: bool = False
-    """By the page's cookie, which a browser sends along whoever made it ask."""
+    """By the page's cookie, which a browser sends along no matter who made it ask."""
     by_key: bool = False
 
 
@@ -142,7 +142,7 @@ class Guard:
             refused = error.refused
         except ClientDisconnect:
             self.metrics.refused("gone")
-            return  # whoever asked has left
+            return  # the client has left
         except PerdureError as error:
             headers = {"Retry-After": "1"} if error.retriable else {}
             refused = GuardRefusal(http_status(error), error.code, str(error), "store", headers)
@@ -194,7 +194,7 @@ class Guard:
         return body
 
     def _take_place(self, asked: IncomingRequest, access: CallerAccess) -> None:
-        """Whoever has many requests going on leaves places for the others."""
+        """Anyone who has many requests going on leaves places for the others."""
         places, name = (self._strangers, asked.client) if access is NOBODY else (self._places, access.name)
         if not places.take(name):
             detail = "this caller has too many requests going on at once; wait for some to end, then try again"

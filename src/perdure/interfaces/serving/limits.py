@@ -62,7 +62,7 @@ STALL_S, IMPORT_STALL_S = 5.0, 30.0
 BYTES_PER_S_MIN = 1_024
 """After so long, it must have come so fast on average. Slower ones hold a place and bring nothing."""
 STRANGER_S, STRANGER_BYTES_MAX = 5.0, 16 * 1024
-"""Whoever is not known yet has only a key to show."""
+"""Anyone who is not known yet has only a key to show."""
 LENGTH_DIGITS_MAX = 15
 
 

@@ -27,7 +27,7 @@ def router(guard: Guard, login_page: LoginPage) -> APIRouter:
             # The link that `perdure serve` prints. Only the machine's own token: nobody can make a link that signs others in.
             return await entering(request, given, there, token_only=True)
         if request.state.access.permissions:
-            return _to(there)  # whoever is here already need not sign in
+            return _to(there)  # anyone who is here already need not sign in
         return login_page(request, error=None, next=there, csrf=request.state.csrf)
 
     @routes.post("/login")

@@ -77,7 +77,7 @@ def is_loopback(host: str) -> bool:
 
 
 def is_address(host: str) -> bool:
-    """Whether it is an address, not a name: whoever uses one has looked nothing up."""
+    """Whether it is an address, not a name: anyone who uses one has looked nothing up."""
     try:
         ipaddress.ip_address(host)
     except ValueError:

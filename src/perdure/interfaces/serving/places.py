@@ -1,4 +1,4 @@
-"""Who holds how many of the places there are. Whoever comes first leaves room for those who come later."""
+"""Who holds how many of the places there are. Anyone who comes first leaves room for those who come later."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Waiting(Protocol):
 class WaitingRoom:
     """Connections that have not said what they want, by where they come from. The one that waited longest makes room.
 
-    Nobody can be told apart before they have spoken: refusing whoever comes next would let the silent ones shut the others out.
+    Nobody can be told apart before they have spoken: refusing the next one would let the silent ones shut the others out.
     """
 
     def __init__(self, per_address: int, in_all: int) -> None:

@@ -170,7 +170,7 @@ class Axis:
 
 
 def stretches(answer: SeriesAnswer, windows: Sequence[CoveredWindow], now_us: int, zone: tzinfo) -> list[CoverageStretch]:
-    """The wanted range, parted into what is so of it; in order, without holes."""
+    """The wanted range, parted by its state; in order, without holes."""
     wanted = answer.wanted
     missing, unsure = union(answer.gaps), union(answer.provisional)
     ahead = union([Span(max(now_us, wanted.start_us), wanted.end_us)]) if wanted.end_us > now_us else ()

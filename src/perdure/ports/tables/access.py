@@ -29,7 +29,7 @@ class OwnerVersion(NamedTuple):
     incarnation: str
 
     def holds_since(self, before: OwnerVersion) -> bool:
-        """Whether nothing was forgotten since `before`; whoever had nothing then had nothing to forget."""
+        """Whether nothing was forgotten since `before`; anyone who had nothing then had nothing to forget."""
         return self.erasures == before.erasures and before.incarnation in ("", self.incarnation)
 
 

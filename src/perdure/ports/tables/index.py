@@ -124,7 +124,7 @@ class IndexTx(IndexView, Protocol):
     def remove_vectors(self, embedder: str) -> None:
         """Drop all vectors of an embedder."""
 
-    def mend(self) -> None:
+    def fix(self) -> None:
         """Make head, entries and vectors agree, whatever has happened to them; all packs go, and the incarnation is another.
 
         `last` is not below the highest number, vectors belong to entries, no entry names another one, and rows that only said

@@ -1,6 +1,6 @@
 """Reading what was appended: its words go into the index, and the standing orders in it are kept.
 
-Appending does none of this. It is done by the job that counts new messages, or by the first call that reads, whoever comes
+Appending does none of this. It is done by the job that counts new messages, or by the first call that reads, whichever comes
 first; done twice, it changes nothing.
 """
 

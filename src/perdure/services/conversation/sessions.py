@@ -90,7 +90,7 @@ class Sessions:
             if now - held.ended_at > self.resume_within:
                 raise Conflict(
                     f"session {brief(held.id, 80)} ended at {held.ended_at.isoformat()}, longer ago than `session_resume_s` = "
-                    f"{self.resume_within.total_seconds():g} allows; go on in a new session"
+                    f"{self.resume_within.total_seconds():g} allows; continue in a new session"
                 )
             for other in reversed(tx.conversation.open_sessions(scope.address, limit=JOBS_MAX)):
                 # Looked up once more, because that is what keeps rivals off its row.

@@ -1,4 +1,4 @@
-"""Transcripts: written by a job after messages arrive, read back, put away by age and number, removed."""
+"""Transcripts: written by a job after messages arrive, read back, archived by age and number, removed."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Transcripts:
         return None if held is None else survey(held).last_seq
 
     def read(self, place: TranscriptPlace) -> list[Message]:
-        """The messages of a transcript, put away or not; none if there is no transcript."""
+        """The messages of a transcript, archived or not; none if there is no transcript."""
         held = self.files.find(place)
         return [] if held is None else read_messages(held)
 
@@ -95,11 +95,11 @@ class Transcripts:
         return [one for one in listed if one is not None]
 
     def archive(self, owner: Owner, *, before: datetime | None = None, keep: int | None = None) -> int:
-        """Put away transcripts that ended before that instant, and all but the newest `keep`."""
+        """Archive transcripts that ended before that instant, and all but the newest `keep`."""
         return self.files.archive(owner, before=_moment(before), keep=_checked(keep))
 
     def prune(self, owner: Owner, *, before: datetime | None = None, keep: int | None = None) -> int:
-        """Delete what was put away: what ended before that instant, and all but the newest `keep`."""
+        """Delete archived ones: what ended before that instant, and all but the newest `keep`."""
         return self.files.prune(owner, before=_moment(before), keep=_checked(keep))
 
     def remove(self, place: TranscriptPlace) -> bool:

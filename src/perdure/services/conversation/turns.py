@@ -16,7 +16,7 @@ from perdure.ports.store import Store, Tx
 POLL_S = 0.05
 LEASE_S = 20.0
 WAIT_S = 30.0
-"""Longer than a lease: whoever waits outlives a holder that has died."""
+"""Longer than a lease: anyone who waits outlives a holder that has died."""
 SECONDS_MAX = 86_400.0
 
 
@@ -26,7 +26,7 @@ class Turns:
     clock: Clock
 
     def take(self, scope: Scope, *, wait_s: float, lease_s: float) -> HeldTurn:
-        """The floor of the channel, waiting for whoever has it; `Unavailable` when that takes longer than `wait_s`."""
+        """The floor of the channel, waiting for its holder; `Unavailable` when that takes longer than `wait_s`."""
         for name, value in (("wait_s", wait_s), ("lease_s", lease_s)):
             least = 0 if name == "wait_s" else 1
             if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= SECONDS_MAX:

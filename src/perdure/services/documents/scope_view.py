@@ -39,7 +39,7 @@ class ScopeView:
     todos: Todos
 
     def show(self, context: ContextData, scope: Scope, record: DocumentRecord | None) -> ContextData:
-        """Add to a loaded document what is known and done, and leave out of its own facts what is so no longer."""
+        """Add to a loaded document what is known and done, and leave out of its own facts what no longer holds."""
         taught = {} if record is None else record.taught
         over = self._over(scope, taught)
         context.facts[:] = [fact for fact in context.facts if fact not in over]

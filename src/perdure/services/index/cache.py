@@ -190,7 +190,7 @@ def dims_of(embedder: str) -> int:
 
 
 WAIT_S = 1.0
-"""Whoever has waited so long goes ahead anyway: this is for speed, and nothing may hang on it."""
+"""Anyone who has waited so long goes ahead anyway: this is for speed, and nothing may hang on it."""
 
 
 class ThreadGate:
@@ -206,7 +206,7 @@ class ThreadGate:
     @contextmanager
     def __call__(self) -> Iterator[None]:
         if self._pid != os.getpid():
-            self._start()  # after a fork, whoever held it is no longer there
+            self._start()  # after a fork, its holder is no longer there
         lock = self._lock
         held = lock.acquire(timeout=WAIT_S)
         try:

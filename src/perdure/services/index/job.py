@@ -68,7 +68,7 @@ class Indexer:
         What has been indexed rightly keeps its entry and its vectors.
         """
         check_progress(progress)
-        self.store.write(owner, lambda tx: tx.index.mend())
+        self.store.write(owner, lambda tx: tx.index.fix())
         self.rebuild(owner, progress)
         self._recheck_vectors(owner)
         self.make_vectors(owner, progress)
@@ -80,7 +80,7 @@ class Indexer:
 
         def work(tx: Tx) -> None:
             if tx.index.count_entries(GONE) > GONE_MAX:
-                tx.index.mend()
+                tx.index.fix()
 
         if self.store.read(owner, lambda view: view.index.count_entries(GONE)) > GONE_MAX:
             self.store.write(owner, work)

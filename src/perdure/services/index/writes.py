@@ -1,6 +1,6 @@
 """Keeping the index up to date with what is written, in the transaction that writes it, and noting what is put into prompts.
 
-Whoever changes something that can be found calls one of these. What they do is done when the transaction ends.
+Anyone who changes something that can be found calls one of these. What they do is done when the transaction ends.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Overwriting what was removed: at once where that costs no more than what was removed, else by a job of the store's own.
 
-The job stands in the queue before anything is removed. Whoever dies over a removal leaves it to a worker.
+The job stands in the queue before anything is removed. A process that dies over a removal leaves it to a worker.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FORESEEN = "foreseen"
 FORESEEN_AFTER = timedelta(minutes=1)
 AGAIN_AFTER = timedelta(minutes=1)
 RUNS_APART = timedelta(minutes=10)
-"""Whoever may forget something of one user's must not keep the server busy with all tables."""
+"""Anyone who may forget something of one user's must not keep the server busy with all tables."""
 QUEUE_MAX = 1_000
 
 

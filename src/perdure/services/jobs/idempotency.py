@@ -23,7 +23,7 @@ PREFIX = f"{RESERVED}once/"
 DAYS_KEPT = 2
 """A request is known for at least a day: that of its day and of the day before."""
 SWEPT_MAX = 200
-"""Old ones are removed by whoever comes next, so many at a time: more than come in at once."""
+"""Old ones are removed by the next caller, so many at a time: more than come in at once."""
 KEPT_REVISIONS = 2
 
 
@@ -85,7 +85,7 @@ class IdempotentRequests:
 def note_erasure(tx: Tx, now: datetime) -> None:
     """Begins every transaction that forgets: whatever was answered before must not be answered again.
 
-    First of all, because all of these write the same row: whoever comes second must wait before it holds anything.
+    First of all, because all of these write the same row: anyone who comes second must wait before it holds anything.
     """
     held = tx.state.find(ERASURES)
     number = 1 if held is None else held.number + 1
@@ -96,7 +96,7 @@ def erasures(view: View) -> int:
     """How often something of the owner's was forgotten or deleted.
 
     What was made of words that were read before is stored only if the number is still the same. In a transaction it is
-    asked for once the session is locked: whoever forgets has counted before, and lets go of the session afterwards. Looking
+    asked for once the session is locked: anyone who forgets has counted before, and lets go of the session afterwards. Looking
     takes no lock: they lock the number first and the sessions then, so that the two would wait for each other.
     """
     newest = view.state.list_revisions(ERASURES, limit=1)

@@ -209,7 +209,7 @@ def _move(tx: Tx, ledger: Ledger, one: Entity, other: Entity) -> list[str]:
         move(statement, statement.memory)
     aliases = tuple(dict.fromkeys((*other.aliases, one.ref, *one.aliases)))
     seen = tuple(dict.fromkeys((*other.seen_with, *one.seen_with)))
-    # Whoever knew one of them knows what they are together.
+    # Anyone who knew one of them knows what they are together.
     told = other.visible_to if one.visible_to == other.visible_to else None
     ledger.put(replace(other, aliases=aliases, seen_with=seen, visible_to=told), "merge")
     ledger.put(replace(one, merged_into=other.ref), "merge")

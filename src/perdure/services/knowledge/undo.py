@@ -181,7 +181,7 @@ def _check_ground(tx: Tx, operations: Iterable[Operation]) -> None:
         for kind, key in needed:
             if tx.records.find(kind, key) is None:
                 raise Conflict(
-                    f"undoing operation {operation.seq} would bring back what tells of {kind} {key!r:.60}, "
+                    f"undoing operation {operation.seq} would restore text about {kind} {key!r:.60}, "
                     "which is there no longer; undo what took that away first"
                 )
 

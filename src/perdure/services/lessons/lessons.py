@@ -332,7 +332,7 @@ class Lessons:
             return
 
         def holds(view: View) -> bool:
-            view.find_session(address, number)  # locked by whoever forgets or undoes: it waits for us, or was faster
+            view.find_session(address, number)  # locked by anyone who forgets or undoes: it waits for us, or was faster
             return view.conversation.find_digest(address, number, "fold", version) == fold
 
         target = target_of(self.place(Scope(owner, address)))
@@ -342,7 +342,7 @@ class Lessons:
             by = Attribution(READER, self.clock.now(), why_drawn(fold, target.note))
             drafts = keepable(lesson_drafts(fold, "" if home == owner else owner.user))
             self.store.write(home, lambda tx: take_in(tx, target.book, drafts, by) if home != owner or holds(tx) else None)
-            # Forgotten while we wrote for all: whoever forgets looks there afterwards, and so do we.
+            # Forgotten while we wrote for all: anyone who forgets looks there afterwards, and so do we.
             if home != owner and not self.store.read(owner, holds):
                 self._drop(owner, replace(origin, by=owner.user), for_good=True)
                 return

@@ -1,4 +1,4 @@
-"""Asking the chat model: within a deadline, whoever's code the model is; the answer is read, repaired once, and counted.
+"""Asking the chat model: within a deadline, no matter whose code the model is; the answer is read, repaired once, and counted.
 
 Nothing raised by a model leaves this module: what came of a question is a value (`Consultation`). No transaction is open while
 a model is asked.

@@ -40,7 +40,7 @@ def embedded(embedder: Embedder, texts: Sequence[str], kind: TextKind) -> Vector
 
 @contextmanager
 def awaited() -> Iterator[None]:
-    """Whatever an embedder raises inside is `Unavailable`: a key can be mended, a model loaded, and the work then goes on."""
+    """Whatever an embedder raises inside is `Unavailable`: a key can be fixed, a model loaded, and the work then goes on."""
     try:
         yield
     except Exception as error:  # the plugin edge: an embedder may be anybody's code

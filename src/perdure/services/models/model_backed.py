@@ -96,7 +96,7 @@ class ModelSummariser:
 
 @dataclass(frozen=True, slots=True)
 class ModelExtractor:
-    """Asks for proposals. It only proposes: what becomes of that, the committer decides."""
+    """Asks for proposals. It only proposes; the committer decides."""
 
     consultant: Consultant
 

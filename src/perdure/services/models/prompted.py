@@ -94,7 +94,7 @@ def prompt_named(name: str) -> PromptTemplate:
 
 @dataclass(frozen=True, slots=True)
 class PromptedExtractor:
-    """Asks `complete` with a prompt of ours. It only proposes: what becomes of that, the committer decides."""
+    """Asks `complete` with a prompt of ours. It only proposes; the committer decides."""
 
     complete: Callable[[str], str]
     name: str

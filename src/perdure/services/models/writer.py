@@ -59,7 +59,7 @@ class DigestRequest:
     question: str | None = None
     """What the user asked last; None: the last thing said in the sources."""
     until: float | None = None
-    """When whoever waits for it stops waiting, in seconds as `time.monotonic` counts them; None: nobody waits."""
+    """When its caller stops waiting, in seconds as `time.monotonic` counts them; None: nobody waits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +187,7 @@ def checked_summary(summary: object) -> Summary:
 
 
 def wanted_pause(error: Exception) -> float:
-    """How long whoever failed asks to be left alone."""
+    """How long the failing server asks to be left alone."""
     return error.retry_after_s if isinstance(error, Unavailable) else 1.0
 
 

@@ -324,7 +324,7 @@ class ResultKeeper:
 
 
 def _series_words(offer: SeriesOffer) -> str:
-    return f"{offer.entries} entries with `{offer.time_field}` and ids: they belong into a series"
+    return f"{offer.entries} entries with `{offer.time_field}` and ids: they belong in a series"
 
 
 def check_tool(tool: str) -> str:

@@ -192,7 +192,7 @@ class Overseer:
         )
 
     def _ranked(self, held: _SavedThings, work: _Work) -> tuple[list[RankedItem], float]:
-        """The keys and series that bear on the goal most, and how likely it is that it needs any."""
+        """The keys and series that are most relevant to the goal, and how likely it is that it needs any."""
         import numpy as np
 
         from perdure.engine.oversight.choice import is_whole, ranked
@@ -226,7 +226,7 @@ class Overseer:
         choices = chosen_by_rules(order, needs, about_user=about_user) if by_model is None else by_model
         work.choices += choices
         if left_out:
-            work.notes.append(f"{left_out} more keys bear less on the goal")
+            work.notes.append(f"{left_out} more keys are less relevant")
         if work.time_range is not None:
             work.span = self._span(work.time_range, work.now)
         keys = {one.candidate.id: one.place for one in order if one.candidate.kind == "state"}
@@ -342,9 +342,7 @@ class Overseer:
         elsewhere |= {fact.id for card in cards for fact in card.facts}
         about = _about(work.asked.goal, [one for one in standing.picked if one.id not in elsewhere])
         elsewhere |= _sources_in(about)
-        work.choices += [
-            Choice("card", card.entity, True, "what is known of it bears on this or an earlier goal") for card in cards
-        ]
+        work.choices += [Choice("card", card.entity, True, "relevant to this or an earlier goal") for card in cards]
         kept = [hit for hit in kept if hit.id not in elsewhere]
         work.notes += [note for one in lists for note in one.notes]
         work.choices += [

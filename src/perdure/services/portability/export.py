@@ -240,7 +240,7 @@ def _check_value(line: ExportLine, name: str, value: object) -> None:
 
 PROGRESS_EVERY = 1_000
 LEVEL = 6
-# Whoever has anything has a row in one of these.
+# Anyone who has anything has a row in one of these.
 _TELL_OWNERS = ("owners", "index_heads", "sessions", "state_keys", "series", "agent_states", "usage", "decisions")
 
 

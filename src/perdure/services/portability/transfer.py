@@ -107,7 +107,7 @@ def _refuse_replacing(form: str, how: Importation) -> None:
 
 
 def _owner_of_handle(owner: Owner, part: ExportPart) -> Owner:
-    """The user of the handle, whoever the file names; one user is all it can be."""
+    """The user of the handle, no matter who the file names; one user is all it can be."""
     if part.of > 1 or part.user == shared_owner(part.space).user:
         raise InvalidInput(f"the export holds {part.of} users; import it for the whole space, or export one of them")
     return owner

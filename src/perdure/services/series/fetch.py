@@ -1,6 +1,6 @@
 """Reading through a series: ask the ledger, fetch only the gaps, merge, answer from the store.
 
-A gap is fetched once however many ask for it: whoever notes a lease on it fetches, everybody else waits for the result,
+A gap is fetched once however many ask for it: the first to note a lease on it fetches, everybody else waits for the result,
 across threads and processes. A lease runs out, so a fetcher that died blocks nobody.
 """
 

@@ -120,7 +120,7 @@ class Doctor:
         if remaining is not None:
             degraded.append(f"erasure: bytes of what was forgotten are still on the disk: {remaining}")
         if queue.dead:
-            degraded.append(f"jobs: {queue.dead} gave up; mend the cause, then `perdure admin jobs retry`")
+            degraded.append(f"jobs: {queue.dead} failed; fix the cause, then `perdure admin jobs retry`")
         if queue.failing:
             degraded.append(f"jobs: {queue.failing} failed and are tried again; `perdure admin jobs list` says why")
         if queue.late_s > LATE_S:

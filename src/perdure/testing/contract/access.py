@@ -139,7 +139,7 @@ class AccessContract:
         add(store, an_entry("a"))
         first = standing(store)
         assert first.incarnation
-        assert first.holds_since(OwnerVersion(0, "")), "whoever had nothing had nothing to forget"
+        assert first.holds_since(OwnerVersion(0, "")), "anyone who had nothing had nothing to forget"
         fill(store, ANA, 1, 2)
         add(store, an_entry("b"))
         assert standing(store) == first == store.write(ANA, lambda tx: tx.accesses.standing())
@@ -182,7 +182,7 @@ class AccessContract:
             assert {table: list(snapshot.rows(table)) for table in TABLES} == saved
 
     def test_data_that_comes_in_leaves_the_log_alone(self, store: Store) -> None:
-        """Whoever only looked at an empty memory may still fill it, and what was done before stays told."""
+        """Anyone who only looked at an empty memory may still fill it, and what was done before stays told."""
         put(store, an_access("a1"))
         assert store.refill(ANA, iter([("usage", iter([("x", "y", "chat", "ok", 1, 2, 3, 4, 5)]))]), replace=False)
         assert listed(store) == ["a1"]

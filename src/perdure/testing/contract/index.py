@@ -215,7 +215,7 @@ class IndexContract:
         assert numbered(store) == [(2, "2", 1), (3, "m1", 0)]
 
     def test_a_thing_that_was_replaced_and_then_removed_is_in_no_pack(self, store: Store) -> None:
-        """Whoever reads the packs and then the rows must not meet an entry that nothing says is over."""
+        """Anyone who reads the packs and then the rows must not meet an entry that nothing says is over."""
         put(store, *(an_entry(f"m{number}") for number in range(1, 5)))
         put_packs(store, (1, 2), (3, 4))
         put(store, an_entry("m1", b"second"))

@@ -109,7 +109,7 @@ class IndexWholeContract:
         remove(store, "m9")
         finish_job(store)
         first, held = head(store), {row.number: row for row in entries(store) if row.kind != GONE}
-        change(store, lambda index: index.mend())
+        change(store, lambda index: index.fix())
         now = head(store)
         assert now.incarnation not in ("", first.incarnation)
         assert now == replace(first, incarnation=now.incarnation)
@@ -122,16 +122,16 @@ class IndexWholeContract:
     def test_mending_takes_back_what_the_head_could_not_know(self, store: Store) -> None:
         put(store, an_entry("m1"), an_entry("m2"))
         change(store, lambda index: index.put_head(replace(index.head(), embedder=A, vectored=99)))
-        change(store, lambda index: index.mend())
+        change(store, lambda index: index.fix())
         assert (head(store).last, head(store).vectored, head(store).embedder) == (2, 0, A)
 
     def test_mending_nothing_is_nothing_and_others_are_left_alone(self, store: Store) -> None:
-        change(store, lambda index: index.mend())
+        change(store, lambda index: index.fix())
         assert [row for rows in rows_of(store).values() for row in rows] == []
         full(store, BOB)
         full(store)
         theirs = [row for rows in rows_of(store).values() for row in rows if row[1] == "bob"]
-        change(store, lambda index: index.mend())
+        change(store, lambda index: index.fix())
         assert [row for rows in rows_of(store).values() for row in rows if row[1] == "bob"] == theirs
 
     def test_failed_work_mends_nothing(self, store: Store) -> None:
@@ -139,7 +139,7 @@ class IndexWholeContract:
         before = rows_of(store)
 
         def work(tx: Tx) -> None:
-            tx.index.mend()
+            tx.index.fix()
             raise RuntimeError("power cut")
 
         with pytest.raises(RuntimeError, match="power cut"):
@@ -163,7 +163,7 @@ class IndexWholeContract:
             thread = threading.Thread(target=store.write, args=(ANA, pack))
             thread.start()
             packing.wait(5)
-            change(store, lambda index: index.mend())
+            change(store, lambda index: index.fix())
             thread.join()
             assert store.read(ANA, lambda view: view.index.packs()) == []
 

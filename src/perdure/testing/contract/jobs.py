@@ -196,6 +196,6 @@ class JobContract:
             thread.start()
         for thread in threads:
             thread.join()
-        # A worker may find nothing while rivals hold every due row; whoever holds them claims the rest.
+        # A worker may find nothing while rivals hold every due row; their holders claim the rest.
         taken.extend(claim(store, limit=100))
         assert sorted(job.key for job in taken) == sorted(str(key) for key in range(40))

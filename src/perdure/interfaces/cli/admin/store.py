@@ -52,7 +52,7 @@ def worker(
 
 def _turn(done: ProcessReport) -> str:
     lost = f", {done.lost} lost their lease" if done.lost else ""
-    return f"{done.ran} jobs ran, {done.failed} will be tried again, {done.parked} gave up{lost}"
+    return f"{done.ran} jobs ran, {done.failed} will be tried again, {done.parked} failed{lost}"
 
 
 def verify(ctx: typer.Context) -> None:

@@ -90,7 +90,7 @@ def hook(ctx: typer.Context, deadline: Deadline = claude_code.WAIT_S) -> None:
     worker.start()
     worker.join(deadline)
     if worker.is_alive():
-        _say(f"no answer within {deadline:g} s; the turn goes on without it")
+        _say(f"no answer within {deadline:g} s; the turn continues without it")
         os._exit(0)
     if answers and answers[0]:
         print(answers[0], flush=True)

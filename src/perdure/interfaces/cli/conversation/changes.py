@@ -111,7 +111,7 @@ def delete(
         out.value({"session": session, "deleted": False, "messages": held.messages, "layers": layers}, [f"would go: {goes}"])
         return
     told = {"session": session, "deleted": True, "messages": held_messages, "layers": layers}
-    out.value(told, [f"{held_messages} messages deleted; a spine that told of them is made anew"])
+    out.value(told, [f"{held_messages} messages deleted; a spine that told of them is made again"])
 
 
 app.offer(

@@ -61,7 +61,7 @@ def chat(
                 if not talk.take(line, commands=live if commands is None else commands):
                     break
         if live:
-            out.note("what was said is kept; `perdure chat` goes on from there")
+            out.note("what was said is kept; `perdure chat` continues from there")
     if talk.unanswered and not live:
         raise typer.Exit(EXIT_CODES[Unavailable.code])
 

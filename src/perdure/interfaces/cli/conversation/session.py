@@ -105,7 +105,7 @@ def tail(
     ctx: typer.Context,
     session: Only = None,
     limit: Annotated[int, typer.Option("--limit", "-n", help="How many at most.")] = 10,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with new ones until Ctrl-C.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Follow new ones until Ctrl-C.")] = False,
     poll: Annotated[float, typer.Option(help="With --follow: look every so many seconds.")] = 1.0,
     full: Full = False,
 ) -> None:

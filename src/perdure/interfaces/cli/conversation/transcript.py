@@ -26,7 +26,7 @@ app.offer(
 )
 app.offer(
     (TranscriptHandle, "archive"),
-    line(lambda count, _: f"{count} transcripts put away", archived=""),
+    line(lambda count, _: f"{count} transcripts archived", archived=""),
     needs_one=True,
     example="--keep 100",
 )

@@ -227,8 +227,8 @@ def forgotten_lines(done: ForgetReport, width: int) -> Iterator[Text]:
     if files:
         yield Text(f"gone from files: {files}")
     if done.sessions:
-        yield Text(f"made anew by jobs: the digests of {done.sessions} sessions")
+        yield Text(f"made again by jobs: the digests of {done.sessions} sessions")
     if done.bytes_remain:
-        yield from wrapped(f"it is forgotten, and no call tells of it, but {done.bytes_remain}", width)
+        yield from wrapped(f"it is forgotten, and no call returns it, but {done.bytes_remain}", width)
     for name in done.remaining:
         yield from wrapped(f"left as it is, since you named it: {name}", width)

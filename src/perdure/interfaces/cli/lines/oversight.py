@@ -24,7 +24,7 @@ def text_of(found: Injection) -> Iterator[Text]:
 def summed_up(found: Injection) -> Iterator[str]:
     """What it costs, by block, and what is degraded, late or left out."""
     if found.nothing:
-        yield "nothing that is saved or remembered bears on this goal"
+        yield "nothing relevant found; the goal is passed on unchanged"
     else:
         blocks = ", ".join(f"{block.kind} {block.tokens:,}" for block in found.blocks)
         yield f"{found.tokens:,} of {found.budget_tokens:,} tokens: {blocks}"

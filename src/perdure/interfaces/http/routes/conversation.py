@@ -144,7 +144,7 @@ router = table(
         "GET /messages",
         "listMessages",
         "messages",
-        doc="The latest, or those on one side of a message; each page oldest first. `next` goes on in the same direction: to "
+        doc="The latest, or those on one side of a message; each page oldest first. `next` continues in the same direction: to "
         "older ones, or with `after` to newer ones. `previous` goes the other way.",
         errors=(404,),
         page=BothWays(str),
