@@ -254,7 +254,7 @@ class LogPlacement:
         return current is not None and current.number == session.number
 
     def _settle(self) -> None:
-        """Note how the session has grown; whoever looks a session up does so after this."""
+        """Note how the session has grown; look a session up only after this."""
         growth, self._growth = self._growth, None
         if growth is not None:
             self._keep(growth.grown())
