@@ -1,6 +1,7 @@
 """How much work a page is at 10,000 memories: the processor's time and the statements that one answer takes.
 
-Pages are asked in this process, without a network. The first answer of each is told apart: it fills caches.
+Pages are asked in this process, without a network, once the server has started and loaded what it loads beside the first
+requests. The first answer of each is told apart: it fills caches.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from fastapi import FastAPI
 from starlette.testclient import TestClient
 
 import perdure
 from perdure.adapters.sqlite.store import SqliteStatements
 from perdure.interfaces.server import Options, build
+from perdure.interfaces.serving.runner import frozen_heap
 from perdure.types import NewStatement
 
 USER = "ana"
@@ -120,6 +123,16 @@ def measured(client: TestClient, path: str, rounds: int) -> tuple[float, float, 
     return times[0], statistics.median(times[1:]), len(names)
 
 
+def wait_until_loaded(app: FastAPI, client: TestClient) -> None:
+    """Until the server has done what it does beside its first requests."""
+
+    async def loaded() -> None:
+        await app.state.preparing
+
+    assert client.portal is not None
+    client.portal.call(loaded)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--memories", type=int, default=10_000)
@@ -129,14 +142,15 @@ def main() -> int:
         fill(engine.memory(USER), chosen.memories)
         slow = []
         app = build(engine, Options(no_auth=True))
-        with TestClient(app, base_url="http://localhost", client=("127.0.0.1", 1)) as client:
+        with TestClient(app, base_url="http://localhost", client=("127.0.0.1", 1)) as client, frozen_heap():
+            wait_until_loaded(app, client)
             held = sum(one.count for one in engine.memory(USER).memories.groups())
             print(f"{held:,} memories; processor time in ms, median of {chosen.rounds}; limit {LIMIT_MS:.0f} ms")
             print(f"{'page':24} {'first':>8} {'later':>8} {'statements':>11}")
             for name, path in PAGES.items():
                 first, later, statements = measured(client, path, chosen.rounds)
                 print(f"{name:24} {first:8.0f} {later:8.0f} {statements:11}")
-                if later > LIMIT_MS:
+                if max(first, later) > LIMIT_MS:
                     slow.append(name)
     print("over the limit: " + ", ".join(slow) if slow else "every page is within the limit")
     return 1 if slow else 0

@@ -7,10 +7,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from fastapi import routing
+from fastapi.dependencies import utils
+from jinja2 import Environment
 from starlette.testclient import TestClient
 
 import perdure
 from perdure.interfaces.server import Options, build
+from perdure.interfaces.web import page
 
 BASE = "http://localhost:8765"
 TOKEN = "pdr_machine_" + "t" * 43
@@ -46,6 +50,28 @@ def client(engine: perdure.Engine, **options: Any) -> TestClient:
 
 def bearer(engine: perdure.Engine, permission: str, users: list[str] | None = None) -> dict[str, str]:
     return {"Authorization": f"Bearer {engine.api_keys.create(permission, users=users, permission=permission).secret}"}
+
+
+def test_after_the_start_no_page_compiles_a_template_or_builds_a_route(
+    engine: perdure.Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page.environment.cache_clear()
+    app = build(engine, Options(no_auth=True))
+    with TestClient(app, base_url=BASE) as opened:
+
+        async def loaded() -> None:
+            await app.state.preparing
+
+        assert opened.portal is not None
+        opened.portal.call(loaded)
+        late: list[object] = []
+        compiled, built = Environment.compile, utils.get_dependant
+        monkeypatch.setattr(Environment, "compile", lambda *at, **how: (late.append(at[2:]), compiled(*at, **how))[1])
+        monkeypatch.setattr(routing, "get_dependant", lambda **how: (late.append(how), built(**how))[1])
+        for path in ("", "/memories", "/chat", "/journal", "/status", "/series"):
+            assert opened.get(f"/u/ana{path}").status_code == 200
+        assert opened.get("/v1/users/ana/memories").status_code == 200
+        assert late == []
 
 
 # -- what a key may do

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,6 +14,8 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from perdure.app import Engine
+from perdure.app import open as open_engine
+from perdure.domain.scope import DEFAULT
 from perdure.interfaces.http import answers, description
 from perdure.interfaces.http.idempotency import Answers
 from perdure.interfaces.http.routes import ROUTERS, store
@@ -25,6 +28,7 @@ from perdure.interfaces.serving.options import Options, is_loopback
 from perdure.interfaces.serving.request import IncomingRequest
 from perdure.interfaces.serving.runner import BoundSocket, listen, listen_at, run
 from perdure.interfaces.web import pages
+from perdure.settings import Settings
 
 __all__ = ["BoundSocket", "Options", "build", "is_loopback", "listen", "listen_at", "run"]
 
@@ -42,8 +46,8 @@ def build(engine: Engine, options: Options | None = None) -> FastAPI:
     mounted = _mcp(engine, chosen)
 
     @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        async with mounted.lifespan():
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with mounted.lifespan(), _prepared(app):
             yield
 
     app = FastAPI(
@@ -67,6 +71,32 @@ def build(engine: Engine, options: Options | None = None) -> FastAPI:
     app.add_middleware(_Guarded, guard=guard)
     app.add_middleware(IdPaths)
     return app
+
+
+@asynccontextmanager
+async def _prepared(app: FastAPI) -> AsyncIterator[None]:
+    """Do at the start what the first request of each kind would have to do; what takes longer, beside the first requests."""
+    for route in app.router.routes:
+        route.matches({"type": "http", "method": "GET", "path": "", "root_path": "", "headers": []})
+    app.state.preparing = work = asyncio.create_task(_load())
+    try:
+        yield
+    finally:
+        work.cancel()
+        with suppress(asyncio.CancelledError):
+            await work
+
+
+async def _load() -> None:
+    for name in pages.template_names():
+        await asyncio.to_thread(pages.compile_template, name)
+    await asyncio.to_thread(_ask_once)
+
+
+def _ask_once() -> None:
+    """A question to an empty store loads the lists of words, the patterns and the libraries of a search."""
+    with open_engine(settings=Settings(url="memory:")) as empty:
+        empty.memory(DEFAULT).recall("What was said last week?")
 
 
 class _Guarded:

@@ -147,6 +147,9 @@ class View(Protocol):
     def list_operations(self, *, limit: int, before: int | None = None) -> list[Operation]:
         """The journal of this owner, newest first."""
 
+    def operation_times(self, *, since: datetime, limit: int) -> list[datetime]:
+        """When the last `limit` operations of the journal were made, newest first; those before `since` are left out."""
+
 
 class Tx(View, Protocol):
     """Reading and writing one owner's rows: all of it happens, or none."""

@@ -242,6 +242,9 @@ class MemoryTx:
         operations = [to_operation(row) for row in reversed(self._tables.of(OPERATIONS))]
         return [operation for operation in operations if before is None or operation.seq < before][:limit]
 
+    def operation_times(self, *, since: datetime, limit: int) -> list[datetime]:
+        return [operation.at for operation in self.list_operations(limit=limit) if operation.at >= since]
+
     def redact(self, message: Message) -> None:
         self._tables.put(MESSAGES, message_row(self._owner, message))
 

@@ -34,7 +34,7 @@ from perdure.domain.jobs import (
 )
 from perdure.domain.knowledge.journal import Attribution, Operation
 from perdure.domain.scope import Address, MessageId, Owner, SessionId, ToolCallId
-from perdure.domain.times.instants import to_us
+from perdure.domain.times.instants import from_us, to_us
 from perdure.ports.tables.conversation import tally_operation, tally_row, to_tally
 from perdure.ports.tables.index import index_job
 from perdure.ports.tables.jobs import job_row, to_job, waits_already
@@ -222,6 +222,9 @@ class SqlTx:
     def list_operations(self, *, limit: int, before: int | None = None) -> list[Operation]:
         found = self._run.all("list_operations", before=MAX_INTEGER if before is None else before, limit=limit)
         return [to_operation(row) for row in found]
+
+    def operation_times(self, *, since: datetime, limit: int) -> list[datetime]:
+        return [from_us(at_us) for (at_us,) in self._run.all("operation_times", since_us=to_us(since), limit=limit)]
 
     def redact(self, message: Message) -> None:
         self._run.replace("messages", message_row(self._owner, message))

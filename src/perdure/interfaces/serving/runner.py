@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import gc
 import os
 import signal
 import socket
@@ -155,7 +156,19 @@ def run(app: Any, at: BoundSocket, ready: Callable[[], None]) -> None:
     )
     _allow_files(FILES_WANTED)
     server = _Server(config, ready)
-    server.run(sockets=[at.socket])
+    with frozen_heap():
+        server.run(sockets=[at.socket])
+
+
+@contextmanager
+def frozen_heap() -> Iterator[None]:
+    """Keep the garbage collector from what is loaded by now: looking through all of it held up a request for 130 ms."""
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 def _allow_files(count: int) -> None:

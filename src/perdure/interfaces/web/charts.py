@@ -76,7 +76,7 @@ def activity(days: Sequence[DayActivity]) -> BarChart:
     return BarChart(WIDTH, HEIGHT, base, tuple(bars), top)
 
 
-ROUNDS, APART_ROUNDS = 60, 120
+ROUNDS, APART_ROUNDS = 40, 80
 GOLDEN = math.pi * (3 - math.sqrt(5))
 RADIUS_MIN, RADIUS_MAX = 4.0, 12.0
 LABEL_CHARS, CROWD_CHARS, CROWD = 18, 14, 80
@@ -189,18 +189,19 @@ def _apart(spots: Plane, sizes: Plane, frame: tuple[float, float]) -> Plane:
     high = np.maximum(low, np.array(frame) - low)
     x, y = spots[:, 0], spots[:, 1]
     need_x, need_y = ((sizes[:, None, at] + sizes[None, :, at]) / 2 for at in (0, 1))
+    np.fill_diagonal(need_x, -np.inf)
     order = np.sign(np.arange(count)[:, None] - np.arange(count)[None, :])
     for _ in range(APART_ROUNDS):
         gap_x, gap_y = x[:, None] - x[None, :], y[:, None] - y[None, :]
-        over_x, over_y = need_x - np.abs(gap_x), need_y - np.abs(gap_y)
-        touching = (over_x > 0) & (over_y > 0) & (order != 0)
-        one, other = touching.nonzero()
-        if not len(one):
+        touching = np.flatnonzero((np.abs(gap_x) < need_x) & (np.abs(gap_y) < need_y))
+        if not len(touching):
             break
-        side_x, side_y = np.sign(gap_x[one, other]), np.sign(gap_y[one, other])
-        across = over_x[one, other] < over_y[one, other]
-        push_x = np.where(across, over_x[one, other], 0.0) * np.where(side_x == 0, order[one, other], side_x)
-        push_y = np.where(across, 0.0, over_y[one, other]) * np.where(side_y == 0, order[one, other], side_y)
+        one, other = np.divmod(touching, count)
+        side_x, side_y, first = gap_x[one, other], gap_y[one, other], order[one, other]
+        over_x, over_y = need_x[one, other] - np.abs(side_x), need_y[one, other] - np.abs(side_y)
+        across = over_x < over_y
+        push_x = np.where(across, over_x, 0.0) * np.where(side_x == 0, first, np.sign(side_x))
+        push_y = np.where(across, 0.0, over_y) * np.where(side_y == 0, first, np.sign(side_y))
         x = np.clip(x + np.bincount(one, push_x, count) * 0.75, low[:, 0], high[:, 0])
         y = np.clip(y + np.bincount(one, push_y, count) * 0.75, low[:, 1], high[:, 1])
     return np.column_stack((x, y))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -92,6 +92,7 @@ def asset_path(name: str) -> str:
 
 
 TEMPLATES = Path(__file__).parent / "templates"
+SHARED_TEMPLATES = ("base.html", "parts.html")
 NOTICE = "perdure_notice"
 """The cookie that carries what an action has to say over to the page that is shown next."""
 IN_LOCATION = "/?&=%#:;,+@!$'()*~-._"
@@ -118,6 +119,16 @@ def environment() -> Environment:
     made.filters.update(filters.FILTERS)
     made.globals.update(asset=asset_path, navigation=NAVIGATION)
     return made
+
+
+def template_names() -> Sequence[str]:
+    """All templates, those that every page needs first."""
+    return sorted(environment().list_templates(), key=lambda name: name not in SHARED_TEMPLATES)
+
+
+def compile_template(name: str) -> None:
+    """Compile a template, so that no request has to; the environment keeps it."""
+    environment().get_template(name)
 
 
 def _visible_value(value: object) -> object:

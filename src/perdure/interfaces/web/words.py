@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 
@@ -11,6 +11,7 @@ from fastapi import Request
 from perdure.domain.errors import InvalidInput
 from perdure.domain.knowledge.journal import Operation, words_of
 from perdure.domain.text.rules import brief
+from perdure.interfaces.web.filters import entity_label
 from perdure.interfaces.web.page import zone_of
 
 TONES = {
@@ -59,9 +60,18 @@ def change_line(operation: Operation) -> OperationWords:
     """What an operation did, in a line."""
     body = operation.after if isinstance(operation.after, Mapping) else operation.before
     held: Mapping[str, object] = body if isinstance(body, Mapping) else {}
-    text = words_of(operation) or operation.key
+    text = words_of(operation) or _memory_words(operation.kind, held) or operation.key
     link = page_of(operation.kind, operation.key, str(held["memory"]) if "memory" in held else None)
     return OperationWords(_verb(operation), operation.kind, text, link or ("journal",), TONES.get(operation.kind, ""))
+
+
+def _memory_words(kind: str, held: Mapping[str, object]) -> str:
+    """A memory without a label, by what it is about: its key says nothing to people."""
+    if kind != "memory" or not held.get("fact_type"):
+        return ""
+    named = held.get("entities")
+    about = [entity_label(str(ref)) for ref in named] if isinstance(named, Sequence) else []
+    return f"{str(held['fact_type']).capitalize()} about {', '.join(about) or 'the user'}"
 
 
 def _verb(operation: Operation) -> str:

@@ -178,7 +178,7 @@ def _overview(view: View, scope: Scope, days: _Days) -> Overview:
     }
     zone, since, first = days.since.tzinfo, days.since, days.first
     said = Counter(at.astimezone(zone).date() for at in _bounded(_message_times(view, sessions, since)))
-    changed = Counter(at.astimezone(zone).date() for at in _bounded(_changed(view, since)))
+    changed = Counter(at.astimezone(zone).date() for at in view.operation_times(since=since, limit=LOOKED_AT_MAX))
     line = tuple(
         DayActivity(day, said[day], changed[day]) for day in (first + timedelta(days=place) for place in range(days.count))
     )
@@ -221,13 +221,3 @@ def _message_times(view: View, sessions: list[Session], since: datetime) -> Iter
 
 def _page(view: View, session: Session, before: Cursor | None) -> list[Message]:
     return view.list_messages(MessageQuery(session.address, PAGE, session.number, before=before))
-
-
-def _changed(view: View, since: datetime) -> Iterator[datetime]:
-    before: int | None = None
-    while page := view.list_operations(limit=PAGE, before=before):
-        for operation in page:
-            if operation.at < since:
-                return
-            yield operation.at
-        before = page[-1].seq

@@ -107,9 +107,11 @@ class Doctor:
         seen = ClockRepair(self.store, self.clock).look()
         if seen.latest is None:
             return []
+        rows = f"{seen.rows} {'row' if seen.rows == 1 else 'rows'}"
         whose = f"{seen.users} {'user' if seen.users == 1 else 'users'}"
-        rows = f"{seen.rows} rows of {whose} are dated after now, up to {seen.latest.isoformat(timespec='seconds')}"
-        return [f"clock: {rows}; set the clock right, then run `perdure admin repair-clock`"]
+        latest = seen.latest.isoformat(timespec="seconds")
+        remedy = "set the clock right, then run `perdure admin repair-clock`"
+        return [f"clock: {rows} of {whose} dated after now, up to {latest}; {remedy}"]
 
     def look(self, known: Sequence[str] = (), users: int = 0) -> Health:
         """The state of things, without trying anything."""

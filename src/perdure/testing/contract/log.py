@@ -132,6 +132,10 @@ class JournalContract:
         assert (newest.actor, newest.at, newest.why) == ("tester/1", NOW, "because")
         assert store.read(ANA, lambda view: view.list_operations(limit=10, before=2)) == [oldest]
         assert store.read(BOB, lambda view: view.list_operations(limit=10)) == []
+        assert store.read(ANA, lambda view: view.operation_times(since=NOW, limit=1)) == [NOW]
+        assert store.read(ANA, lambda view: view.operation_times(since=NOW, limit=9)) == [NOW, NOW]
+        assert store.read(ANA, lambda view: view.operation_times(since=NOW + timedelta(seconds=1), limit=9)) == []
+        assert store.read(BOB, lambda view: view.operation_times(since=NOW, limit=9)) == []
 
     def test_an_outdated_change_is_a_conflict_and_leaves_no_operation(self, store: Store) -> None:
         fill(store, ANA, 1, 2)

@@ -7,6 +7,11 @@ VALUES (:space, :user_id, :seq, :at_us, :actor, :action, :kind, :key, :before, :
 -- name: list_operations
 SELECT * FROM operations WHERE space = :space AND user_id = :user_id AND seq < :before ORDER BY seq DESC LIMIT :limit;
 
+-- name: operation_times
+SELECT at_us FROM (
+    SELECT at_us, seq FROM operations WHERE space = :space AND user_id = :user_id ORDER BY seq DESC LIMIT :limit
+) AS newest WHERE at_us >= :since_us ORDER BY seq DESC;
+
 -- name: find_tally
 SELECT * FROM tallies
 WHERE space = :space AND user_id = :user_id AND agent = :agent AND channel = :channel

@@ -172,7 +172,7 @@ def repair_clock(out: Output, report: ClockReport) -> None:
 
     Set the clock of the machine right first. `perdure doctor` says whether there are such rows.
     """
-    out.value(report, [f"{report.rows:,} rows of {report.users:,} users brought back"])
+    out.value(report, [f"rows corrected: {report.rows:,}, of users: {report.users:,}"])
 
 
 @derived(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
+from perdure.interfaces.web.page import compile_template as compile_template
 from perdure.interfaces.web.page import page
+from perdure.interfaces.web.page import template_names as template_names
 from perdure.interfaces.web.pages import (
     context,
     entities,

@@ -26,7 +26,12 @@ LOOKED_AT = 5_000
 ASK = "ask"
 ALL = "all"
 COUNTS = "tally"
-LAYERS = {"fold": "Fold", "rolling": "Rolling digest", "session": "Digest", "spine": "Spine"}
+LAYERS = {
+    "fold": "Summary of earlier messages",
+    "rolling": "Running summary",
+    "session": "Session summary",
+    "spine": "Story so far",
+}
 
 
 class JournalFilter(BaseModel):
@@ -148,8 +153,8 @@ class _Place:
 
     @property
     def words(self) -> str:
-        what = "Counts" if self.layer is None else f"{LAYERS.get(self.layer, self.layer)} {self.version}"
-        return what if not self.session else f"{what} of session {self.session}, {self.agent} on {self.channel}"
+        what = "Counts" if self.layer is None else f"{LAYERS.get(self.layer, self.layer)}, version {self.version}"
+        return what if not self.session else f"{what}: session {self.session}, {self.agent} on {self.channel}"
 
     def link(self, here: PageLinks) -> str:
         if not self.session:
