@@ -82,7 +82,7 @@ docs: $(VENV)/.test-installed  ## Build the documentation as a site into build/s
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 pictures: $(VENV)/.test-installed  ## Draw the pictures of the documentation anew, from the demo data, into docs/images.
-	SCREENSHOTS_DIR=docs/images $(BIN)/python -m pytest -q -n 0 tests/web/test_all_pages.py -k drawn_for_the_documentation
+	SCREENSHOTS_DIR=docs/images $(BIN)/python -m pytest -q -n 0 tests/web/test_all_pages.py -k documentation_shows_is_drawn
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

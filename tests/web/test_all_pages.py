@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -42,11 +43,15 @@ PAGES = {
 """The first page of each part. What they list is looked at, too: the first link of each list."""
 DETAILS = ("memory-list", "entities", "conversations", "series", "state")
 PICTURED = {
-    "memory-list": "/memories/profile%7Cplace%7Clisbon%7Cfact",
-    "entities": "/entities/person:rui",
-    "series": "/series/kudos_timeseries",
+    "home": "",
+    "chat": "/chat",
+    "memories": "/memories",
+    "search": "/search?q=who+is+Rui",
+    "context": "/context?goal=Plan+my+long+run+for+the+Harbour+Half",
+    "series-detail": "/series/kudos_timeseries",
 }
-"""Of some parts the thing that shows most."""
+"""What the documentation shows."""
+ROOT = Path(__file__).parents[2]
 PICTURE_BYTES_MAX = 150_000
 PICTURE_HEIGHT = 620
 PHONE = 360
@@ -172,19 +177,22 @@ def test_what_is_not_there_is_told_in_words(look: Look, site: Any) -> None:
     assert "Traceback" not in page.content()
 
 
-def test_each_page_is_drawn_for_the_documentation(look: Look, pictures: Path) -> None:
+def test_what_the_documentation_shows_is_drawn(look: Look, pictures: Path) -> None:
     pictures.mkdir(parents=True, exist_ok=True)
-    for name, path in PAGES.items():
+    for name, path in PICTURED.items():
         page = look(f"/u/{USER}{path}")
         if name == "context":
             page.get_by_role("button", name="Show").click()
             page.locator(".result").wait_for()
+        if name == "chat":
+            page.evaluate("scrollTo(0, document.body.scrollHeight)")  # what was learned stands beside the last messages
         _drawn(page, pictures / f"{name}.png")
-        more = f"/u/{USER}{PICTURED[name]}" if name in PICTURED else details(page, name) if name in DETAILS else None
-        if more is not None:
-            _drawn(look(more), pictures / f"{name}-detail.png")
-    _drawn(look(f"/u/{USER}", dark=True), pictures / "home-dark.png")
-    _drawn(look(f"/u/{USER}/search?q=who+is+Rui", width=PHONE), pictures / "search-phone.png")
+
+
+def test_every_picture_of_a_page_is_shown_in_the_documentation() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    shown = {name for page in pages for name in re.findall(r"images/([\w-]+)\.png", page.read_text(encoding="utf-8"))}
+    assert shown == set(PICTURED) == {path.stem for path in (ROOT / "docs" / "images").glob("*.png")}
 
 
 def _drawn(page: Page, path: Path) -> None:
