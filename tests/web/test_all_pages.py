@@ -185,7 +185,7 @@ def test_what_the_documentation_shows_is_drawn(look: Look, pictures: Path) -> No
             page.get_by_role("button", name="Show").click()
             page.locator(".result").wait_for()
         if name == "chat":
-            page.evaluate("scrollTo(0, document.body.scrollHeight)")  # what was learned stands beside the last messages
+            page.get_by_text("Learned").first.evaluate("(one) => one.scrollIntoView({block: 'center'})")
         _drawn(page, pictures / f"{name}.png")
 
 
