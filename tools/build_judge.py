@@ -27,6 +27,8 @@ sys.path.insert(0, str(ROOT / "bench/knowledge"))
 import judge as bench  # noqa: E402 - it lies in a folder that is no package
 
 STEPS = 127
+FOLDS = 6
+"""Into so many parts the writers are cut; of each part the judge is one that the others taught."""
 HOLD = 40.0
 """How strongly weights of the judge of change are held near nought."""
 STRANGERS = 3
@@ -42,7 +44,8 @@ DIGITS = 4
 def judge_bytes() -> bytes:
     """The judge of what lasts, as the sentences of the repository make it."""
     messages = bench.read("train")
-    weights = np.column_stack([bench.fitted(messages), bench.turning(messages, bench.read_pairs("train"))])
+    pairs = bench.read_pairs("train")
+    weights = np.column_stack([bench.fitted(messages), bench.turning(messages, pairs)])
     return _packed(weights, messages)
 
 
@@ -68,13 +71,14 @@ def pair_features(pairs: Sequence[bench.LabelledPair]) -> tuple[list[dict[str, f
         if (one.writer, one.language) == (two.writer, two.language) and one.known != two.known
     ]
     seen: dict[tuple[str, str], dict[str, float]] = {}
-    for writer in sorted({pair.writer for pair in pairs}):
-        taught = [message for message in messages if message.writer != writer]
-        said = [pair for pair in pairs if pair.writer != writer]
-        weights = np.column_stack([bench.fitted(taught), bench.turning(taught, said)])
-        held = lasting.unpacked(_packed(weights, taught))
-        wanted = [(one.known, one.said) for one in pairs if one.writer == writer]
-        wanted += [(one.known, two.said) for one, two in others if one.writer == writer]
+    writers = sorted({one.writer for one in (*messages, *pairs)})
+    for fold in (frozenset(writers[start::FOLDS]) for start in range(FOLDS)):
+        taught = [message for message in messages if message.writer not in fold]
+        said = [pair for pair in pairs if pair.writer not in fold]
+        turning = bench.turning(taught, said)
+        held = lasting.unpacked(_packed(np.column_stack([*[turning] * len(lasting.KINDS), turning]), taught))
+        wanted = [(one.known, one.said) for one in pairs if one.writer in fold]
+        wanted += [(one.known, two.said) for one, two in others if one.writer in fold]
         for known, message in wanted:
             seen[known, message] = changes.features(known, message, held)
     return (

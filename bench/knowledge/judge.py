@@ -4,6 +4,7 @@
     python bench/knowledge/judge.py --cross    each writer of `train`, judged by the others of that part
     python bench/knowledge/judge.py --learn    what perdure, with rules and judge, keeps of the writers who were held out
     python bench/knowledge/judge.py --pairs    what it ends or replaces of what was noted, for the writers who were held out
+    python bench/knowledge/judge.py --calls    of which of their messages a chat model is not asked, and what is lost by that
 
 The judge is `perdure.engine.extraction.judge`; `tools/build_judge.py` fits it as it is shipped. The first two judge without
 rules and without the checks of `verbatim`, the last one measures all of it.
@@ -31,6 +32,7 @@ import numpy as np
 
 import perdure
 from perdure.engine.extraction.judge import BITS, KINDS, features, probabilities
+from perdure.engine.extraction.verbatim import surely_tells_nothing
 from perdure.engine.text.sentences import sentence_spans
 from perdure.testing import StoppedClock
 
@@ -292,7 +294,15 @@ def main() -> None:
     parser.add_argument("--cross", action="store_true", help="report on the part to fit on, writer by writer")
     parser.add_argument("--learn", action="store_true", help="report what perdure keeps of the part that was held out")
     parser.add_argument("--pairs", action="store_true", help="report what perdure ends and replaces, of the part held out")
+    parser.add_argument("--calls", action="store_true", help="report where a chat model is not asked, of the part held out")
     chosen = parser.parse_args()
+    if chosen.calls:
+        messages = read("held")
+        spared = np.array([surely_tells_nothing(message.text) for message in messages])
+        tells = np.array([message.kind != "nothing" for message in messages])
+        print(f"not asked: {share(spared)} of {len(messages)}, {share(spared[~tells])} of what tells nothing")
+        print(f"lost: {share(spared[tells])} of what tells something")
+        return
     if chosen.pairs:
         pairs = read_pairs("held")
         pair_shares(pairs, *told(pairs))

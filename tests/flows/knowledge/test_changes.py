@@ -82,6 +82,13 @@ def test_what_happens_to_others_is_asked_or_wished_ends_nothing(
     assert known in contents(ana)
 
 
+def test_two_sentences_of_a_message_end_one_thing(engine: perdure.Engine, clock: StoppedClock, ana: Memory) -> None:
+    ana.remember("Trip to Lisbon in May")
+    ana.remember("Trip to Lisbon with Ines")
+    hear(engine, clock, ana, "The Lisbon trip is cancelled. We got the money for Lisbon back.")
+    assert len({"Trip to Lisbon in May", "Trip to Lisbon with Ines"} & set(contents(ana))) == 1
+
+
 def test_the_closed_statement_names_what_closed_it_and_can_be_brought_back(
     engine: perdure.Engine, clock: StoppedClock, ana: Memory
 ) -> None:

@@ -250,6 +250,26 @@ def test_what_the_model_proposes_is_learned_with_its_evidence(server: ScriptedMo
         assert [(one.purpose, one.outcome, one.tokens_in) for one in ana.admin.usage()] == [("extract", "ok", 11)]
 
 
+def test_a_model_is_not_asked_where_surely_nothing_is_told(server: ScriptedModelServer, clock: StoppedClock) -> None:
+    with opened(server, clock) as engine:
+        ana = engine.memory("ana")
+        ana.append("user", "how do i sort a list in python")
+        ana.append("assistant", "Call sorted on it.")
+        ana.append("user", "haha nice one")
+        assert ana.memories.extract().outcomes == ()
+        assert server.asked == []
+
+
+def test_an_answer_to_a_question_is_always_shown_to_the_model(server: ScriptedModelServer, clock: StoppedClock) -> None:
+    with opened(server, clock) as engine:
+        ana = engine.memory("ana")
+        ana.append("assistant", "Do you live in Austin?")
+        ana.append("user", "haha nice one")
+        server.script(answer({"proposals": [], "todos": []}))
+        ana.memories.extract()
+        assert len(server.asked) == 1
+
+
 def test_a_long_talk_is_shown_in_portions_that_fit_a_small_model(server: ScriptedModelServer, clock: StoppedClock) -> None:
     with opened(server, clock) as engine:
         ana = engine.memory("ana")

@@ -46,6 +46,8 @@ from perdure.engine.text.own_words import OWN_CHARS_MAX, is_unsure, opens_fictio
 from perdure.engine.text.sentences import SENTENCE_CHARS_MAX, sentence_spans
 from perdure.engine.times.mentions import TimeMention, find_times
 
+TURN_CHARS_MAX = 280
+"""In a message of no more than this, a change is judged by all that it says."""
 HISTORY_MAX = 12
 """Statements that a correction may reach back to."""
 
@@ -85,6 +87,7 @@ class _Run:
         self.last: list[StatedFact] = []
         self.open: list[Intent] = []
         self.mark = (0, 0, 0)
+        self.turned: set[tuple[str, str]] = set()
         self.playing = False
         self.about_work = False
         self.doubted: list[tuple[StatedFact, int]] = []
@@ -110,10 +113,11 @@ class _Run:
             before = self._count()
             self._sentence(sentence, here, message, start if keep else None)
             if keep and self.own_words and trust_of_message(message.role, message.metadata) == "user":
+                said = text.strip() if len(text) <= TURN_CHARS_MAX and "?" not in text else sentence
                 if before == self._count():
-                    self._keep_words(sentence, here, message, start)
+                    self._keep_words(sentence, said, here, message, start)
                 elif before[0] < len(self.proposals) and turning_words(sentence) is not None:
-                    self.proposals[before[0]] = replace(self.proposals[before[0]], turn=sentence)
+                    self.proposals[before[0]] = replace(self.proposals[before[0]], turn=self._once(said, message))
             self.mark = before if self._count() != before else self.mark
             self.playing = opens_fiction(sentence)
         self._retract(message, keep=keep)
@@ -122,10 +126,21 @@ class _Run:
         """How much was found so far."""
         return len(self.proposals), len(self.todos), len(self.orders)
 
-    def _keep_words(self, sentence: str, times: list[TimeMention], message: Message, offset: int) -> None:
-        """Propose a sentence that no rule reads as it stands, if it tells something that lasts or may change what is known."""
-        lasting, turning = lasting_words(sentence), turning_words(sentence)
-        kept = lasting or turning
+    def _once(self, said: str, message: Message) -> str | None:
+        """The words that may change what is known, the first time they are met in a message: they change one thing."""
+        if (message.id, said) in self.turned:
+            return None
+        self.turned.add((message.id, said))
+        return said
+
+    def _keep_words(self, sentence: str, said: str, times: list[TimeMention], message: Message, offset: int) -> None:
+        """Propose a sentence that no rule reads as it stands, if it tells something that lasts or may change what is known.
+
+        `said`: what it is part of, by which a change is judged.
+        """
+        lasting, turns = lasting_words(sentence), turning_words(sentence)
+        turning = None if turns is None else self._once(said, message)
+        kept = lasting or (turns if turning else None)
         if kept is None or _is_order(message.content, offset, offset + len(sentence)):
             return
         content, place = sentence[kept.start : kept.end], _evidence(message, offset, kept.start, kept.end)
@@ -143,7 +158,7 @@ class _Run:
                     confidence=0.7,
                     importance=kept.importance,
                     own_words=True,
-                    turn=None if turning is None else sentence,
+                    turn=turning,
                     fleeting=lasting is None,
                 )
             )

@@ -16,6 +16,7 @@ from perdure.engine.extraction.judge import JudgedKind, judge, known_share, word
 from perdure.engine.text.cues import either
 from perdure.engine.text.hygiene import refusal
 from perdure.engine.text.own_words import HOLE, is_unsure, states_nothing, takes_back
+from perdure.engine.text.sentences import sentence_spans
 
 KEPT_MIN = ((13, 0.5), (9, 0.55), (7, 0.7), (0, 0.85))
 """The score from which a sentence of at least so many words is kept: the fewer there are, the less the judge has to go by.
@@ -30,8 +31,13 @@ SURE_MIN = 0.7
 """How likely its kind must be to count: below, it is a memory of little importance, found by recall alone."""
 TURN_MIN = -3.0
 """How much a sentence must sound like a change before what is known is looked through: nearly all that are one do."""
+NOTHING_MAX = 0.03
+NOTHING_TURN_MAX = -2.0
+"""Below both, a sentence surely tells nothing: of what lasts, seven in a thousand are there, of all else four in ten."""
 KNOWN_MIN = 0.55
 """The share of its words that the judge must know."""
+NOTHING_CHARS_MAX = 1_000
+"""A longer message may tell something anywhere."""
 WORDS_MIN = 3
 WORDS_MAX = 60
 
@@ -101,6 +107,17 @@ def turning_words(sentence: str) -> OwnWords | None:
     if states_nothing(sentence) is not None or takes_back(sentence) or refusal(sentence[start:end]) is not None:
         return None
     return OwnWords(start, end, "change", sure=False)
+
+
+def surely_tells_nothing(text: str) -> bool:
+    """Whether no sentence of a message tells or changes anything, and the judge knows its words well enough to say so."""
+    sentences = [text[start:end] for start, end in sentence_spans(text)]
+    return len(text) <= NOTHING_CHARS_MAX and all(_is_nothing(one) for one in sentences)
+
+
+def _is_nothing(sentence: str) -> bool:
+    found = judge(sentence)
+    return found.score < NOTHING_MAX and found.turn < NOTHING_TURN_MAX and known_share(sentence) >= KNOWN_MIN
 
 
 def _kept_from(sentence: str) -> float:

@@ -52,12 +52,16 @@ def _table() -> Mapping[str, float]:
 
 
 def closing(known: str, said: str) -> float:
-    """How surely the words said end or replace what is known: above nought they do. The same words, the same answer."""
+    """How surely the words said end or replace what is known: from nought on they do. The same words, the same answer.
+
+    That all of a note is no longer so ends it, whatever the rest sounds like.
+    """
     seen = features(known, said)
     if is_barred(seen):
         return -math.inf
     table = _table()
-    return table["bias"] + sum(table[name] * value for name, value in seen.items()) - table["from"]
+    score = table["bias"] + sum(table[name] * value for name, value in seen.items()) - table["from"]
+    return max(score, 0.0) if seen["denied"] == 1.0 and not seen["name first"] else score
 
 
 def closed_by(said: str, known: Sequence[str]) -> int | None:
@@ -77,11 +81,11 @@ def _are_linked(note: WordsSaid, told: WordsSaid) -> bool:
 
 def is_barred(seen: Mapping[str, float]) -> bool:
     """Whether these features speak against any change, whatever the others say."""
-    other = (seen["first is other"] or seen["other's"]) and not seen["note of other"]
+    other = (seen["first is other"] or seen["other's"]) and (not seen["note of other"] or not seen["same person"])
     return bool(other or any(seen[name] for name in _BARS) or not seen["linked"])
 
 
-_BARS = ("asks", "says fiction", "owner", "says wish", "says still", "says second")
+_BARS = ("asks", "says fiction", "owner", "says still")
 _SAID = ("end", "change", "negation", "more", "still", "wish", "fiction", "once", "second", "past", "question", "self", "other")
 _PLACED = ("end", "change", "self", "other", "negation")
 _NOTED = ("partner", "family", "person", "pet", "work", "home", "vehicle", "event")
@@ -105,7 +109,6 @@ def features(known: str, said: str, taught: JudgeTable | None = None) -> dict[st
     return seen | {
         "asks": float("?" in said),
         "turn": heard.turn,
-        "lasts": heard.score,
         "hits": float(min(len(hits), 3)),
         "share of note": len(hits) / max(1, len(note.content)),
         "share of said": len(places) / max(1, len(told.content)),
@@ -122,6 +125,7 @@ def features(known: str, said: str, taught: JudgeTable | None = None) -> dict[st
         "hit turn": bool(hits) * heard.turn,
         "topic turn": bool(shared) * heard.turn,
         "no longer": seen["says negation"] * seen["says more"],
+        "denied": len(hits) / max(1, len(note.content)) * seen["says negation"] * seen["says more"],
         "note denies": float("negation" in note.cues),
         "named elsewhere": float(bool(named and not shared and note.topics and told.topics) and seen["note of person"] > 0),
         "near": float(min((abs(one - two) for one in places for two in cued), default=FAR)),
@@ -146,6 +150,7 @@ def _whose(note: WordsSaid, told: WordsSaid, said: str) -> dict[str, float]:
         "other's": float(any(before & set(told.words[max(0, place - 2) : place]) for place in strange)),
         "owner": float(any(one not in _entries("is") and not any(_alike(one, word) for word in note.words) for one in owners)),
         "note of other": float(any(word in people for word in note.words)),
+        "same person": float(any(word in people and any(_alike(word, one) for one in told.words) for word in note.words)),
         "name first": float(first is not None and told.words[:1] == (_plain(first[1]),) and _is_new(told.words[0], note)),
         "of nobody": float("self" not in told.cues),
         "first is self": float(told.cues.get("self", FAR) <= 1),

@@ -17,6 +17,7 @@ from perdure.domain.knowledge.proposals import Extraction, ExtractionRequest
 from perdure.domain.models import ChatMessage, Consultation, Purpose
 from perdure.domain.scope import SYSTEM
 from perdure.domain.text.rules import Json
+from perdure.engine.extraction.verbatim import surely_tells_nothing
 from perdure.engine.models import answers
 from perdure.engine.models.answers import Unreadable
 from perdure.engine.models.prompts import as_data, filled, message_form, render
@@ -105,11 +106,12 @@ class ModelExtractor:
         return name_of(self.consultant)
 
     def extract(self, request: ExtractionRequest) -> Extraction:
-        """`Unavailable` with the outcome if a question has no usable answer."""
+        """`Unavailable` with the outcome if a question has no usable answer. Nothing is asked where surely nothing is told."""
         found = Extraction()
         before = request.before
         for portion in portions(request.messages):
-            part = self._ask(replace(request, messages=portion, before=latest(before)))
+            tells = may_tell(before[-1:], portion)
+            part = self._ask(replace(request, messages=portion, before=latest(before))) if tells else Extraction()
             found = replace(
                 found,
                 proposals=found.proposals + part.proposals,
@@ -128,6 +130,16 @@ class ModelExtractor:
         question = Question("extract", (ChatMessage("user", words),), answers.EXTRACTION, extraction, ANSWER_TOKENS_MAX)
         got = self.consultant.ask(request.owner or SYSTEM, question, deadline_s=CALL_S)
         return _usable(got, self.name, "extract")
+
+
+def may_tell(before: Sequence[Message], portion: Sequence[Message]) -> bool:
+    """Whether the user tells anything there, as far as can be told without a model. An answer may, whatever its words."""
+    asked = False
+    for message in (*before, *portion):
+        if message.role == "user" and message in portion and (asked or not surely_tells_nothing(message.content)):
+            return True
+        asked = message.role == "assistant" and message.content.rstrip().endswith("?")
+    return False
 
 
 def name_of(consultant: Consultant) -> str:
