@@ -54,7 +54,7 @@ INTRO = """# Python calls
 Every public name, generated from the code by `tools/reference.py`. [Python](python.md) shows how they work together.
 
 Counts are 0 or more, limits 1 or more. A parameter that means the same in several calls of a class is described at the first of
-them. Fields of the values in `perdure.types` are shown without defaults; the annotations have them.
+them. Fields of the values in `perdure.types` that say what they are stand by name alone.
 """
 ERRORS = "Errors, each with its code and whether to retry, are listed in [Errors](errors.md): {}.\n"
 ON_ANOTHER_PAGE = {"Settings": "settings.md", "Layers": "settings.md#layers", "Limits": "settings.md#limits"}
@@ -115,6 +115,9 @@ class Attribute:
 
     def whole(self) -> str:
         return self.declared
+
+    def named(self) -> str:
+        return self.declared.partition(":")[0]
 
     def typed(self) -> str:
         return self.declared.partition(" = ")[0]
@@ -185,7 +188,8 @@ def one_class(title: str, kind: type, common: Collection[str]) -> str:
         return "\n".join([*lines, f"Its fields: [Settings]({page}).", ""])
     fields = [one for one in attributes(kind).values() if not one.declared.startswith("kind: RecordKind")]
     form = Attribute.typed if title in types.__all__ else Attribute.whole
-    plain = ", ".join(f"`{form(one)}`" for one in fields if not one.text)
+    bare = Attribute.named if title in types.__all__ else Attribute.whole
+    plain = ", ".join(f"`{bare(one)}`" for one in fields if not one.text)
     lines += [f"- {plain}"] if plain else []
     lines += [f"- `{form(one)}`: {one.text}" for one in fields if one.text]
     seen = set(common)
