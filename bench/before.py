@@ -9,6 +9,8 @@ are told with `remember`, and `before` is asked once for every goal.
 needed or fine. *Alarms*: of the goals that need nothing, those that got something (of `fine` nothing counts). *Tokens*: of the
 whole text, median over the goals that got something. Intervals are 95 %, bootstrapped over goals; worlds are few.
 
+`overseer_goals/lives/` has 38 smaller lives by five more writers, who may be looked at: `--part lives`.
+
     python bench/before.py [--part tune] [--misses] [--json]
 """
 
@@ -21,7 +23,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import machine
@@ -29,7 +31,8 @@ import perdure
 from overseer import World, fill, ratio
 from perdure.testing import StoppedClock
 
-WORLDS = Path(__file__).parent / "overseer_goals" / "worlds"
+GOALS = Path(__file__).parent / "overseer_goals"
+WORLDS, LIVES = GOALS / "worlds", GOALS / "lives"
 PARTS = ("tune", "held")
 AIMS = {"needed given": "≥ 90 %", "precision, keys": "≥ 60 %", "alarms": "≤ 5 %", "tokens, median": "≤ 300"}
 
@@ -57,30 +60,46 @@ class Given:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--part", choices=PARTS, action="append", help="this part alone (both)")
-    parser.add_argument("--misses", action="store_true", help="list what was wrong or missed, of the part tune only")
+    parser.add_argument("--part", choices=(*PARTS, "lives"), action="append", help="this part alone (tune and held)")
+    parser.add_argument("--misses", action="store_true", help="list what was wrong or missed, but not of the part held")
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     options = parser.parse_args()
-    given = {
-        part: [one for path in sorted((WORLDS / part).glob("*.json")) for one in asked(path)] for part in options.part or PARTS
-    }
+    given = {part: [one for world in worlds(part) for one in asked(world)] for part in options.part or PARTS}
     report = {part: figures(answers) for part, answers in given.items()}
     if options.json:
         print(json.dumps(report, indent=2))
         return
     for part, lines in report.items():
         nothing = sum(not one.needs for one in given[part])
-        worlds = len({one.world for one in given[part]})
-        print(f"{part}: {worlds} worlds, {len(given[part])} goals, {nothing} of which need nothing")
+        count = len({one.world for one in given[part]})
+        print(f"{part}: {count} worlds, {len(given[part])} goals, {nothing} of which need nothing")
         for name, figure in lines.items():
             shown = [f"{figure[end]:.0f}" if "tokens" in name else f"{figure[end]:.1%}" for end in ("value", "low", "high")]
             print(f"  {name:24}{shown[0]:>8} ({shown[1]} to {shown[2]})  n = {figure['n']:.0f}  {AIMS.get(name, '')}".rstrip())
     if options.misses:
-        show_misses(given.get("tune", ()))
+        show_misses([one for part in ("tune", "lives") for one in given.get(part, ())])
 
 
-def asked(path: Path) -> list[Given]:
-    world: World = json.loads(path.read_text(encoding="utf-8"))
+def worlds(part: str) -> Iterator[World]:
+    if part != "lives":
+        for path in sorted((WORLDS / part).glob("*.json")):
+            yield json.loads(path.read_text(encoding="utf-8"))
+        return
+    for path in sorted((LIVES / "train").glob("*.jsonl")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            life = json.loads(line)
+            yield {**life, "series": [_with_a_week(one, datetime.fromisoformat(life["now"])) for one in life["series"]]}
+
+
+def _with_a_week(series: dict[str, object], now: datetime) -> dict[str, object]:
+    """Lives say what a series is about, not what is in it."""
+    start = now - timedelta(days=7)
+    entries = [{"id": f"e{day}", "at": (start + timedelta(days=day)).isoformat()} for day in range(7)]
+    window = [start.isoformat(), now.isoformat()]
+    return {"id_field": "id", "timestamp_field": "at", "entries": entries, "window": window, **series}
+
+
+def asked(world: World) -> list[Given]:
     with opened(world) as (memory, names):
         return [answered(memory, goal, world, names) for goal in world["goals"]]
 
@@ -110,7 +129,7 @@ def answered(memory: perdure.Memory, goal: dict[str, object], world: World, name
     keys = {*world["state"], *(one["name"] for one in world["series"])}
     return Given(
         world=world["world"],
-        kind=str(goal["kind"]),
+        kind=str(goal.get("kind", goal.get("lang"))),
         goal=str(goal["goal"]),
         needs=frozenset(goal["needs"]),  # type: ignore[call-overload]
         right=frozenset((*goal["needs"], *goal.get("fine", ()))),  # type: ignore[misc]
