@@ -9,7 +9,7 @@ JOBS ?= 3
 unexport PYTHONDONTWRITEBYTECODE
 CODE := src tests bench proof examples tools conftest.py
 
-.PHONY: run demo demo-day test test-model test-citus check format bench docs pictures proof proof-quick simulate mutants clean
+.PHONY: run demo demo-day test test-model test-citus check format bench release docs pictures proof proof-quick simulate mutants clean
 
 run: $(VENV)/.server-installed  ## Make the environment and serve the page, the API and MCP on this machine.
 	@$(BIN)/perdure serve $(if $(PORT),--port $(PORT))
@@ -45,19 +45,19 @@ format: $(VENV)/.test-installed
 	$(BIN)/ruff format $(CODE)
 	$(BIN)/ruff check --fix $(CODE)
 
-bench: $(VENV)/.bench-installed  ## Measure speed beside the peers and the limit of the disk, and how well things are learned.
-	$(BIN)/python bench/append.py
-	$(BIN)/python bench/series.py
-	$(BIN)/python bench/conversation.py
+bench: $(VENV)/.bench-installed  ## Measure speed beside the peers and the limit of the disk, keep the figures, and how well things are learned.
+	$(BIN)/python tools/figures.py measure
+	$(BIN)/python tools/figures.py
 	$(BIN)/python bench/knowledge/extraction.py
 	$(BIN)/python bench/knowledge/updates.py
 	$(BIN)/python bench/knowledge/names.py
 	$(BIN)/python bench/knowledge/new_entities.py
-	$(BIN)/python bench/recall_speed.py
 	$(BIN)/python bench/knowledge/instructions.py
 	$(BIN)/python bench/overseer.py
-	$(BIN)/python bench/overseer_speed.py
-	$(BIN)/python bench/serve.py
+
+release: check  ## What a release needs: the checks, no speed figure of older code, and the wheel in dist/.
+	$(BIN)/python tools/figures.py stale
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
 
 # How many seeds `make simulate` tries, and how many mutants `make mutants` draws.
 SEEDS ?= 200

@@ -321,6 +321,7 @@ class Engine(Handle):
             erasures=self._services.admin.erasures,
             handlers=self._composed.handlers,
             versions=versions,
+            indexes=self._services.recall.shelves.report,
             model=self._composed.consultant.name,
         )
 

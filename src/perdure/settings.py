@@ -94,6 +94,8 @@ class Settings:
     """`off`: recall orders by relevance. `on`: by 40 % relevance, 30 % recency, 30 % frequency; or three other weights."""
     catch_up_ms: int = 50
     """How long a call that reads first learns from what is new, by rules. 0: only a worker learns."""
+    index_cache_bytes: int = 0
+    """What the search indexes of all users may take in memory. 0: an eighth of the memory."""
     series_max_entries: int = 10_000
     """Entries a new series keeps unless it says otherwise; the oldest are evicted. 0: no bound."""
     postgres_schema: str = "perdure"
@@ -128,6 +130,10 @@ class Settings:
         if not 0 <= self.catch_up_ms <= CATCH_UP_MS_MAX:
             raise InvalidInput(
                 f"setting `catch_up_ms` = {brief(self.catch_up_ms)} must be 0 (only a worker learns) to {CATCH_UP_MS_MAX}"
+            )
+        if self.index_cache_bytes < 0:
+            raise InvalidInput(
+                f"setting `index_cache_bytes` = {brief(self.index_cache_bytes)} must be 0 (an eighth of the memory) or more"
             )
         if self.series_max_entries < 0:
             raise InvalidInput(f"setting `series_max_entries` = {brief(self.series_max_entries)} must be 0 (no bound) or more")
@@ -268,6 +274,7 @@ PYTHON_ONLY = frozenset(
     {"metadata_bytes_max", "batch_messages_max", "entry_bytes_max", "batch_entries_max", "import_bytes_max"}
     | {"window_messages", "rolling_turns", "spine_turns", "rolling_chars_max", "flush_messages_min", "accesses_kept"}
     | {"history_messages_keep", "fold_words_max", "spine_chars_max", "summary_tokens_max", "flush_inactive_s"}
+    | {"state_revisions_max"}
     | {one.name for one in fields(Switches)}
 )
 """Fields of the groups that hosts set in Python if ever: anyone who needs another value has code of their own anyway."""

@@ -250,7 +250,7 @@ def compose(store: Store, clock: Clock, settings: Settings, given: HostModels) -
         clock=clock,
         limits=limits,
         zone=settings.zone,
-        shelves=IndexCache(settings.zone),
+        shelves=IndexCache(settings.zone, settings.index_cache_bytes),
         embedders=embedders,
         near=near_words,
         count=token_count(settings.tokenizer),

@@ -107,6 +107,8 @@ class Health:
     """What models were asked on behalf of all users, by purpose and outcome."""
     worker_trouble: str | None = None
     """What keeps the background worker of this process from its work."""
+    indexes: IndexCacheReport | None = None
+    """The search indexes that this process holds in memory."""
 
     @property
     def healthy(self) -> bool:
@@ -131,6 +133,27 @@ class PartReport:
 
 
 @dataclass(frozen=True, slots=True)
+class IndexCacheReport:
+    """The search indexes that this process holds in memory."""
+
+    bytes: int
+    bytes_max: int
+    """The setting `index_cache_bytes`, or an eighth of the memory."""
+    users: int
+    hits: int
+    """Questions whose index was there."""
+    misses: int
+    """Questions for which it was read from the store."""
+    evicted: int
+    """Indexes that were dropped for want of room."""
+
+    @property
+    def hit_rate(self) -> float:
+        asked = self.hits + self.misses
+        return self.hits / asked if asked else 1.0
+
+
+@dataclass(frozen=True, slots=True)
 class DoctorReport:
     """A proven round trip, and the state of everything around it."""
 
@@ -145,6 +168,8 @@ class DoctorReport:
     """The chat model in use; empty: none, and the rules do its work."""
     models: tuple[Usage, ...] = ()
     """What models were asked on behalf of all users, by purpose and outcome."""
+    indexes: IndexCacheReport | None = None
+    """The search indexes that this process holds in memory."""
 
     @property
     def healthy(self) -> bool:

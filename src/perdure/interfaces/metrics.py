@@ -74,6 +74,16 @@ class _Store(Collector):
             jobs.add_metric([state], getattr(found.queue, state))
         yield jobs
         yield GaugeMetricFamily("perdure_jobs_late_seconds", "How late the oldest due job is.", value=found.queue.late_s)
+        if found.indexes is not None:
+            yield GaugeMetricFamily("perdure_index_cache_bytes", "Search indexes held in memory.", value=found.indexes.bytes)
+            yield GaugeMetricFamily("perdure_index_cache_bytes_max", "What they may take.", value=found.indexes.bytes_max)
+            asked = CounterMetricFamily(
+                "perdure_index_cache_questions", "Questions, by whether their index was held.", labels=["held"]
+            )
+            asked.add_metric(["yes"], found.indexes.hits)
+            asked.add_metric(["no"], found.indexes.misses)
+            yield asked
+            yield CounterMetricFamily("perdure_index_cache_evictions", "Indexes dropped for room.", value=found.indexes.evicted)
         trouble = 0 if found.worker_trouble is None else 1
         yield GaugeMetricFamily("perdure_worker_trouble", "1 if the background worker could not work.", value=trouble)
         yield GaugeMetricFamily("perdure_degraded", "How many things are degraded.", value=len(found.degraded))

@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from perdure.domain.reports import IndexCacheReport
 from perdure.domain.scope import MessageId, Owner
 from perdure.engine.conversation.jobs import TALLY
 from perdure.ports.store import View
@@ -32,7 +33,11 @@ if TYPE_CHECKING:
 
 
 CACHE_BYTES_MAX = 512 * 1024 * 1024
-"""What the shelves of all users may take together; those not asked for the longest are dropped first."""
+"""What the shelves of all users may take together, where nobody knows how much memory there is."""
+CACHE_SHARE = 8
+"""Else an eighth of the memory."""
+GIANT_SHARE = 2
+"""A shelf that alone takes half of that is a giant: one of them is held, and the others keep their half."""
 ROWS_MAX = 100_000_000
 UNREAD_MAX = 100
 """Messages that were not taken in yet and are found nevertheless; of more, an answer says that they are missing."""
@@ -53,12 +58,25 @@ class CachedIndex:
     """Whether there may be more of these, which are not in the stack."""
 
 
-class IndexCache:
-    """Safe to share between threads: a shelf is never changed, only replaced."""
+def usual_bytes() -> int:
+    """What shelves may take when no setting says so: a share of the machine's memory."""
+    try:
+        return max(CACHE_BYTES_MAX // 8, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // CACHE_SHARE)
+    except (AttributeError, ValueError, OSError):
+        return CACHE_BYTES_MAX
 
-    def __init__(self, zone: str, bytes_max: int = CACHE_BYTES_MAX) -> None:
+
+class IndexCache:
+    """Safe to share between threads: a shelf is never changed, only replaced.
+
+    Those not asked for the longest are dropped first. A giant takes the place of another giant, and of nobody else beyond half
+    of the room.
+    """
+
+    def __init__(self, zone: str, bytes_max: int = 0) -> None:
         self._zone = zone
-        self._bytes_max = bytes_max
+        self._bytes_max = bytes_max or usual_bytes()
+        self._hits = self._misses = self._evicted = 0
         self._held: OrderedDict[Owner, CachedIndex] = OrderedDict()
         self._ahead: OrderedDict[Owner, CachedIndex] = OrderedDict()
         self._lock = threading.Lock()
@@ -98,6 +116,9 @@ class IndexCache:
             held = self._held.get(owner)
             if held is not None:
                 self._held.move_to_end(owner)
+                self._hits += 1
+            else:
+                self._misses += 1
         if held is not None and held.head == head:
             return held
         goes_on = held is not None and _continues(held.head, head)
@@ -110,11 +131,11 @@ class IndexCache:
             self._held.pop(owner, None)
             self._ahead.pop(owner, None)
 
-    @property
-    def bytes(self) -> int:
-        """What is held in memory."""
+    def report(self) -> IndexCacheReport:
+        """What is held in memory, and how it served so far."""
         with self._lock:
-            return sum(one.stack.bytes for one in self._held.values())
+            held = sum(one.stack.bytes for one in self._held.values())
+            return IndexCacheReport(held, self._bytes_max, len(self._held), self._hits, self._misses, self._evicted)
 
     def _keep(self, owner: Owner, made: CachedIndex) -> None:
         with self._lock:
@@ -123,9 +144,26 @@ class IndexCache:
                 return  # somebody has seen a later moment already
             self._held[owner] = made
             self._held.move_to_end(owner)
-            total = sum(one.stack.bytes for one in self._held.values()) if len(self._held) > 1 else 0
-            while total > self._bytes_max and len(self._held) > 1:
-                total -= self._held.popitem(last=False)[1].stack.bytes
+            if len(self._held) > 1:
+                self._make_room()
+
+    def _make_room(self) -> None:
+        """Drop what was not asked for the longest, of the giants all but the last, of the others what exceeds their room."""
+        giant = self._bytes_max // GIANT_SHARE
+        sizes = {owner: one.stack.bytes for owner, one in self._held.items()}
+        giants = [owner for owner, size in sizes.items() if size > giant]
+        room = self._bytes_max - giant if giants else self._bytes_max
+        others = [owner for owner, size in sizes.items() if size <= giant]
+        total = sum(sizes[owner] for owner in others)
+        dropped = giants[:-1]
+        for owner in others:
+            if total <= room:
+                break
+            dropped.append(owner)
+            total -= sizes[owner]
+        for owner in dropped:
+            del self._held[owner]
+        self._evicted += len(dropped)
 
 
 def _continues(seen: IndexHead, head: IndexHead) -> bool:

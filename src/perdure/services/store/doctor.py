@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import platform
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
@@ -15,7 +15,7 @@ from itertools import groupby
 from perdure.domain.conversation.messages import NewMessage
 from perdure.domain.errors import Corrupt
 from perdure.domain.models import Usage
-from perdure.domain.reports import DoctorReport, Health
+from perdure.domain.reports import DoctorReport, Health, IndexCacheReport
 from perdure.domain.scope import RESERVED, Address, Owner, Scope
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store
@@ -78,6 +78,7 @@ class Doctor:
     erasures: Erasures
     handlers: Mapping[str, Handler]
     versions: Mapping[str, str]
+    indexes: Callable[[], IndexCacheReport]
     model: str = ""
     """The chat model in use, if one is."""
 
@@ -101,6 +102,7 @@ class Doctor:
             dead_jobs=dead,
             model=self.model,
             models=seen.models,
+            indexes=seen.indexes,
         )
 
     def _from_the_future(self) -> list[str]:
@@ -131,7 +133,7 @@ class Doctor:
         asked = tuple(self.store.usage())
         if self.model:
             degraded += model_troubles(asked, self.clock.now())
-        return Health(store, queue, tuple(degraded), users, asked)
+        return Health(store, queue, tuple(degraded), users, asked, indexes=self.indexes())
 
     def _round_trip(self) -> None:
         """An owner of its own, used once and erased, so that no user's data is touched."""

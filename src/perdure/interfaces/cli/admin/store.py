@@ -18,7 +18,15 @@ from perdure.app import restored
 from perdure.domain.access.log import COMMAND_LINE
 from perdure.domain.errors import Corrupt, InvalidInput
 from perdure.domain.jobs import QueueReport
-from perdure.domain.reports import ClockReport, DistributionReport, DoctorReport, Health, ProcessReport, PurgeReport
+from perdure.domain.reports import (
+    ClockReport,
+    DistributionReport,
+    DoctorReport,
+    Health,
+    IndexCacheReport,
+    ProcessReport,
+    PurgeReport,
+)
 from perdure.interfaces.cli.admin.user import usage_lines
 from perdure.interfaces.cli.derived import derived, whole_store
 from perdure.interfaces.cli.lines.conversation import one_line
@@ -118,6 +126,7 @@ def doctor(ctx: typer.Context) -> None:
         f"round trip: a message, its job and its counts in {report.round_trip_ms:.1f} ms",
         _queue(report.queue),
         "versions: " + ", ".join(f"{name} {number}" for name, number in report.versions.items()),
+        *_indexes(report.indexes),
         f"model: {safe(report.model) or 'none; the rules do its work'}",
         *(f"model calls for {line}" for line in usage_lines(report.models)),
         *_degraded(report),
@@ -135,6 +144,13 @@ def health(ctx: typer.Context) -> None:
         report = engine.health()
     store = f"store: {report.store.backend} at {safe(report.store.location)}, {report.users} users"
     _say_health(ctx, report, [store, _queue(report.queue), *_degraded(report)])
+
+
+def _indexes(held: IndexCacheReport | None) -> list[str]:
+    if held is None:
+        return []
+    room = f"{held.bytes:,} of {held.bytes_max:,} bytes, {held.users} users"
+    return [f"search indexes in memory: {room}; {held.hit_rate:.0%} of questions found theirs, {held.evicted} dropped"]
 
 
 def _queue(queue: QueueReport) -> str:
