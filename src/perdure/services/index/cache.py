@@ -135,7 +135,14 @@ class IndexCache:
         """What is held in memory, and how it served so far."""
         with self._lock:
             held = sum(one.stack.bytes for one in self._held.values())
-            return IndexCacheReport(held, self._bytes_max, len(self._held), self._hits, self._misses, self._evicted)
+            return IndexCacheReport(
+                bytes=held,
+                bytes_max=self._bytes_max,
+                users=len(self._held),
+                hits=self._hits,
+                misses=self._misses,
+                evicted=self._evicted,
+            )
 
     def _keep(self, owner: Owner, made: CachedIndex) -> None:
         with self._lock:
