@@ -127,6 +127,53 @@ def test_what_is_said_of_others_is_theirs(text: str, expected: list[str]) -> Non
     assert facts(text) == expected
 
 
+def told(text: str) -> list[str]:
+    return [one.content for one in extract(text).proposals]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Dr. J. R. Smith is my dentist", ["Dr. J. R. Smith is my dentist"]),
+        ("Dr. J.R. Smith is my dentist.", ["Dr. J.R. Smith is my dentist"]),
+        ("My dentist is Dr. J. R. Smith.", ["Dr. J. R. Smith is my dentist"]),
+        ("Prof. Dr. A. B. Weber is my boss.", ["Prof. Dr. A. B. Weber is my boss"]),
+        ("St. John is my brother", ["St. John is my brother"]),
+        ("My brother St. John lives in Rome.", ["St. John is my brother", "St. John lives in Rome"]),
+        ("My friend John F. Kennedy lives in Boston.", ["John F. Kennedy is my friend", "John F. Kennedy lives in Boston"]),
+        ("Mary Smith Jr. is my boss.", ["Mary Smith Jr. is my boss"]),
+        ("My name is J. R. Smith.", ["Name is J. R. Smith"]),
+        ("My boss is Dr. Smith. She lives in Rome.", ["Dr. Smith is my boss", "Dr. Smith lives in Rome"]),
+        ("I work at Mt. Sinai hospital.", ["Works at Mt. Sinai hospital"]),
+        ("I work at J.P. Morgan. Maria is my sister.", ["Works at J.P. Morgan", "Maria is my sister"]),
+        # The full stop ends a sentence all the same.
+        ("I live in St. Paul. Maria is my sister.", ["Lives in St. Paul", "Maria is my sister"]),
+        ("I take vitamin D. Anna is my sister.", ["Anna is my sister"]),
+        ("It is on Main St. Maria is my sister.", ["Maria is my sister"]),
+        ("I work with J.P. Maria is my sister.", ["Maria is my sister"]),
+        ("My doctor is Dr. Lee. Anna is my sister.", ["Dr. Lee is my doctor", "Anna is my sister"]),
+    ],
+)
+def test_full_stops_cut_no_name_and_join_no_sentences(text: str, expected: list[str]) -> None:
+    assert told(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("John is my cofounder and handles backend", ["John.relation=cofounder", "John.handles=backend"]),
+        ("Ana is my manager and lives in Paris.", ["manager=Ana", "Ana.lives_in=Paris"]),
+        (
+            "Anna is my sister, works at Google and lives in Rome.",
+            ["Anna.relation=sister", "Anna.works_at=Google", "Anna.lives_in=Rome"],
+        ),
+        ("John is my cofounder and I live in Rome.", ["John.relation=cofounder", "lives_in=Rome"]),
+    ],
+)
+def test_what_follows_who_somebody_is_counts_too(text: str, expected: list[str]) -> None:
+    assert facts(text) == expected
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -18,6 +18,10 @@ from talk import telling_text
     [
         ("One. Two! Three? Four", ["One.", "Two!", "Three?", "Four"]),
         ("Dr. Smith paid 3.50 USD. Then he left.", ["Dr. Smith paid 3.50 USD.", "Then he left."]),
+        (
+            "Dr. J.R. Smith called. We met at Mt. Sinai. J.P. Lee came.",
+            ["Dr. J.R. Smith called.", "We met at Mt. Sinai.", "J.P. Lee came."],
+        ),
         ("See https://a.example/b?c=d. Or v1.2.3, or 10.0.0.1.", ["See https://a.example/b?c=d.", "Or v1.2.3, or 10.0.0.1."]),
         ("Open src/main.py, e.g. with vim. J. Doe wrote it.", ["Open src/main.py, e.g. with vim.", "J. Doe wrote it."]),
         ("Am 3. März kommt z. B. Anna. Um 9 Uhr.", ["Am 3. März kommt z. B. Anna.", "Um 9 Uhr."]),

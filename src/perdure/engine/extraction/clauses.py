@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from perdure.domain.knowledge.proposals import EntityName
-from perdure.engine.extraction.facts import StatedFact, person_name
+from perdure.engine.extraction.facts import StatedFact, person_name, title_of
 from perdure.engine.extraction.patterns import pattern, words
 
 
@@ -21,6 +21,7 @@ class MentionedPerson:
     label: str
     relation: str | None = None
     named: bool = True
+    title: str = field(default="", compare=False)
 
     @property
     def gender(self) -> str:
@@ -31,7 +32,7 @@ class MentionedPerson:
     @property
     def spoken(self) -> str:
         """How a statement begins that is about this person."""
-        return self.label if self.named else f"My {self.label}"
+        return f"{self.title}{self.label}" if self.named else f"My {self.label}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +165,7 @@ def _related(match: re.Match[str], start: int, people: People) -> Subject | None
         # `my sister Anna lives`: only what is the name belongs to the subject.
         end = match.start("name") + match["name"].find(name.split()[0]) + len(name)
         tail = pattern("name_tail").match(match.string, end)
-        return Subject(MentionedPerson(name, relation), start, tail.end() if tail else end)
+        return Subject(MentionedPerson(name, relation, title=title_of(match["name"])), start, tail.end() if tail else end)
     end = match.end("relation")
     tail = pattern("relation_tail").match(match.string, end)
     person = people.related(relation) if relation in words("UNIQUE") else None
@@ -177,7 +178,7 @@ def _named_subject(match: re.Match[str], start: int, people: People) -> Subject 
         return None
     end = match.end() if match["name"].endswith(name) else match.start("name") + match["name"].find(name) + len(name)
     if match["relation"]:
-        return Subject(MentionedPerson(name, match["relation"].lower()), start, match.end())
+        return Subject(MentionedPerson(name, match["relation"].lower(), title=title_of(match["name"])), start, match.end())
     if people.ambiguous(name):
         return None
     person = people.named(name)
@@ -185,7 +186,7 @@ def _named_subject(match: re.Match[str], start: int, people: People) -> Subject 
         return None  # a full name that nobody introduced may be anybody's, of the news for example
     if person is None and name in words("PARENT_NAMES"):
         person = MentionedPerson(name, name.lower())
-    return Subject(person or MentionedPerson(name), start, end)
+    return Subject(person or MentionedPerson(name, title=title_of(match["name"])), start, end)
 
 
 def corrected(sentence: str, said: Sequence[StatedFact]) -> StatedFact | None:

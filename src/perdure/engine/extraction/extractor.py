@@ -248,7 +248,7 @@ class _Run:
     def _all(self, sentence: str, times: list[TimeMention]) -> Iterator[StatedFact]:
         for relation in find_relations(sentence):
             if not relation.pet:
-                self.people.add(MentionedPerson(relation.name, relation.relation))
+                self.people.add(MentionedPerson(relation.name, relation.relation, title=relation.title))
             yield relation.stated
         for pet, start, end in bare_pets(sentence):
             yield StatedFact("has_pet", pet, f"Has {pet}", start, end)

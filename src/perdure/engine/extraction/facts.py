@@ -43,14 +43,25 @@ class StatedFact:
 
 def person_name(said: str) -> str | None:
     """The name without title, possessive or words that follow names at the start of a sentence; None if it is no name."""
-    name = pattern("title").sub("", said.strip()).strip(" ,.'’")
+    bare = said.strip()[len(title_of(said)) :]
+    initials = pattern("initials").match(bare)
+    first = initials[0] if initials else ""
+    name = bare[len(first) :]
+    last = "." if pattern("generation").search(name) else ""
+    name = name.strip(" ,.'’")
     parts = name.split()
     no_names = words("NO_NAMES")
     while parts and parts[-1] in no_names:
         parts.pop()
     if not parts or any(part in no_names for part in parts) or len(parts[0]) < 2 or (name.isupper() and len(name) > 5):
         return None
-    return " ".join(parts)
+    return first + " ".join(parts) + (last if name.endswith(parts[-1]) else "")
+
+
+def title_of(said: str) -> str:
+    """The title before a name, with the blank behind it; empty if there is none."""
+    title = pattern("title").match(said.strip())
+    return title[0] if title else ""
 
 
 def proper(said: str) -> str | None:
@@ -78,6 +89,7 @@ class Relation:
     ended: bool = False
     pet: bool = False
     ours: bool = False
+    title: str = ""
 
     @property
     def stated(self) -> StatedFact:
@@ -105,7 +117,7 @@ class Relation:
     def _content(self) -> str:
         if self.pet:
             return f"Has a {self.relation} named {self.name}"
-        return f"{self.name} {'was' if self.ended else 'is'} {'our' if self.ours else 'my'} {self.relation}"
+        return f"{self.title}{self.name} {'was' if self.ended else 'is'} {'our' if self.ours else 'my'} {self.relation}"
 
 
 def find_relations(sentence: str) -> Iterator[Relation]:
@@ -162,7 +174,7 @@ def _relation(
             match.string.find(name, match.start()) + len(name),
             match.end() if match[0].rstrip(" ,)").endswith(relation) else 0,
         )
-    yield Relation(name, relation, match.start(), end, ended=ended, pet=pet, ours=ours)
+    yield Relation(name, relation, match.start(), end, ended=ended, pet=pet, ours=ours, title=title_of(said))
 
 
 def bare_pets(sentence: str) -> Iterator[tuple[str, int, int]]:

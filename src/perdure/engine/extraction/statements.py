@@ -66,6 +66,7 @@ def statements_of(sentence: str, times: list[TimeMention], people: People) -> tu
         corrective = is_corrective(sentence[start:begin] if stated else sentence[:begin]) or bool(
             pattern("denied").search(sentence[:begin])
         )
+        subject = _past_relation(subject, sentence)
         while True:
             found = _match(subject, sentence)
             if found is None:
@@ -75,13 +76,25 @@ def statements_of(sentence: str, times: list[TimeMention], people: People) -> tu
             found_here = _statements(predicate, match, subject, people)
             stated.extend(replace(one, corrects=marked and not one.ended) for one in found_here)
             consumed = match.end()
-            more = pattern("more").match(sentence, consumed)
-            if more is None:
+            further = _further(subject, sentence, consumed)
+            if further is None:
                 break
-            subject = replace(subject, start=more.end() + 1, end=more.end())
+            subject = further
     people.recent, people.strangers = recent_of([person for _, person in named]) if named else before
     stated.extend(_habits(sentence, times))
     return stated, unclear
+
+
+def _past_relation(subject: Subject, sentence: str) -> Subject:
+    """The subject of what is said besides who somebody is to the user: `John is my cofounder and handles backend`."""
+    said = pattern("of_mine").match(sentence, subject.end) if subject.person else None
+    return subject if said is None else _further(subject, sentence, said.end()) or subject
+
+
+def _further(subject: Subject, sentence: str, end: int) -> Subject | None:
+    """The same subject of the next verb; None if no verb follows."""
+    more = pattern("more").match(sentence, end)
+    return replace(subject, start=more.end() + 1, end=more.end()) if more else None
 
 
 def denies(sentence: str) -> bool:

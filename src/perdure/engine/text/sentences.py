@@ -16,6 +16,8 @@ CHARACTER_MAX = 64
 SENTENCE_CHARS_MAX = 2_000
 """A longer stretch without an end is split where a word ends, so that no step after this one meets a giant."""
 
+TITLES_CHARS_MAX = 24
+
 Span = tuple[int, int]
 
 # Han, kana and the like are written without spaces, about two characters to a word; Thai, Lao, Khmer and Burmese about four.
@@ -37,6 +39,7 @@ _CLOSERS = "\"'”’»›)\\]}」』】）〉》*_"
 _END = pattern(rf"(?:[.!?…‼⁇⁈⁉]+|[؟۔।॥።։།။។᙮\u037e]+)[{_CLOSERS}]*(?=\s|$)|[。！？｡．]+[{_CLOSERS}]*|[.!?][)\]]*(?=[{_HAN}])")
 _WORD_BEFORE = pattern(r"[^\s(\[\"'“„«]*$")
 _NEXT_WORD = pattern(r"\s+([^\W\d_]+)(?!\w)")
+_INITIALS = pattern(r"(?:[^\W\d_]\.){1,3}[^\W\d_]")
 _ABBREVIATION_GOES_ON = pattern(r"\s[^\W\d_]\.")
 _AFTER_DAY = pattern(lambda: rf"\s*(?:[^\W\dA-ZÄÖÜ_]|(?:{cues.either('month after a day')})\b)")
 
@@ -116,6 +119,8 @@ def _ends_here(text: str, start: int, match: re.Match[str], end: int) -> bool:
     before = _WORD_BEFORE.search(text, max(start, match.start() - 24), match.start())
     word = before[0] if before else ""
     folded = word.casefold()
+    if _INITIALS.fullmatch(word) and _is_titles(text[start : match.start() - len(word)]):
+        return False
     if folded in cues.words("abbreviation") or (len(word) == 1 and word.isupper() and word != "I"):
         return False
     following = text[match.end() : min(match.end() + 14, end)]
@@ -126,6 +131,13 @@ def _ends_here(text: str, start: int, match: re.Match[str], end: int) -> bool:
         goes_on = next_word is not None and next_word[1].casefold() in cues.words("name after an abbreviation")
         return not (goes_on or following.lstrip()[:1].islower())
     return not (word.isdigit() and len(word) <= 2 and _AFTER_DAY.match(following))
+
+
+def _is_titles(text: str) -> bool:
+    """Whether nothing of a sentence stands there yet but titles: `Dr. ` before `J.R. Smith`."""
+    return len(text) <= TITLES_CHARS_MAX and all(
+        word.casefold().rstrip(".") in cues.words("abbreviation") for word in text.split()
+    )
 
 
 def _trimmed(text: str, start: int, end: int) -> Span:
