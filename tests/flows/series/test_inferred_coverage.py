@@ -63,6 +63,24 @@ def test_every_form_of_the_answer_has_the_mark() -> None:
         assert ledger(ana.series("likes")) == [(5, 1, True)]
 
 
+def test_before_does_not_call_inferred_time_all_of_it() -> None:
+    """X-2: what lies between entries may miss some; only a declared window ends that."""
+    with perdure.open("memory:", clock=StoppedClock(NOON)) as engine:
+        ana = engine.memory("ana")
+        series = ana.series("kudos_timeseries", description="Kudos that were received")
+        series.merge(rows(1, 60), infer="batch_span")
+        given_before = ana.before("Which kudos did I get yesterday?").text
+        assert (
+            "held as far as the answers told, not known to be complete: 2025-10-27T00:00:00Z to 2025-10-28T00:00:00Z"
+            in given_before
+        )
+        assert "all of this time is held" not in given_before
+        assert "nothing of it needs fetching" not in given_before
+
+        series.merge([], window=(NOON - 60 * HOUR, NOON))
+        assert "all of this time is held" in ana.before("Which kudos did I get yesterday?").text
+
+
 hours = st.lists(st.integers(0, 200), min_size=1, max_size=6)
 merges = st.lists(st.tuples(hours, st.none() | st.tuples(st.integers(101, 200), st.integers(0, 100))), max_size=8)
 

@@ -120,11 +120,22 @@ def coverage_words(answer: SeriesAnswer) -> str:
         if answer.count:
             held = f"{_entries(answer.count)} held, not known to be all: no fetch covers this time"
         return f"{held}; fetch {gaps}{more}{ahead}" if gaps else f"{held}{ahead}"
+    unsure = f"; {_inferred(answer)}" if answer.inferred else ""
     if gaps:
-        return f"{_entries(answer.count)} held; still to be fetched: {gaps}{more}{ahead}. Fetch nothing else"
+        last = "" if unsure else ". Fetch nothing else"
+        return f"{_entries(answer.count)} held; still to be fetched: {gaps}{more}{unsure}{ahead}{last}"
     stale = f", though nothing was fetched for the last {answer.stale_by_s / 60:.0f} minutes" if answer.stale_by_s >= 60 else ""
+    if unsure:
+        return f"{_entries(answer.count)} held{stale}{unsure}{ahead}"
     held = "all of this time is" if answer.future is None else f"all of it up to {_iso(answer.future.start)} is"
     return f"{held} held ({answer.count} entries){stale}; nothing of it needs fetching{ahead}"
+
+
+def _inferred(answer: SeriesAnswer) -> str:
+    """For which time entries came, though nobody said that they were all."""
+    spans = "; ".join(f"{_iso(span.start)} to {_iso(span.end)}" for span in answer.inferred[:GAPS_SHOWN_MAX])
+    left = len(answer.inferred) - GAPS_SHOWN_MAX
+    return f"held as far as the answers told, not known to be complete: {spans}{f' and {left} more' if left > 0 else ''}"
 
 
 def _entries(count: int) -> str:
