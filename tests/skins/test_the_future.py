@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import hypothesis.strategies as st
@@ -24,6 +24,7 @@ from perdure.testing import StoppedClock
 HOUR = timedelta(hours=1)
 NAME = "meetings_timeseries"
 CLAIMS = re.compile(r"all of this time is held|holds all of|Complete coverage|the range is covered")
+STRETCH = re.compile(r"<title>((?:held|gap)[^:<]*): [^<]*? to (\d+ \w+ \d\d:\d\d) \(")
 WHEN = ("tomorrow", "next week", "in the next 3 days", "today")
 
 hours = st.integers(-96, 96)
@@ -63,6 +64,14 @@ class Faces:
             yield self.client.post(f"/v1/users/{user}/{route}", json={field: goal}).text
         for tool, field in (("beforeGoal", "goal"), ("recall", "query"), ("getContext", "goal")):
             yield self.told(tool, user, {field: goal}).text
+
+    def drawn(self, user: str, now: datetime, end: datetime) -> Iterator[tuple[str, datetime]]:
+        """What the page of the series draws as held in some way, and until when."""
+        page = self.client.get(f"/u/{user}/series/{NAME}", params={"days": 7, "end": end.isoformat()})
+        assert page.status_code == 200
+        for kind, day in STRETCH.findall(page.text):
+            years = (datetime.strptime(f"{year} {day}", "%Y %d %b %H:%M") for year in (now.year - 1, now.year, now.year + 1))
+            yield kind, min((one.replace(tzinfo=UTC) for one in years), key=lambda one: abs(one - now))
 
     def told(self, tool: str, user: str, params: dict[str, Any]) -> Any:
         return self.tools[tool].run(LocalCaller(self.engine, self.engine.memory(user)), params)
@@ -104,6 +113,30 @@ def test_no_face_claims_the_future(faces: Faces, history: list[Any], ends: tuple
         assert all(
             datetime.fromisoformat(span["end"]) <= now for name in ("gaps", "provisional", "inferred") for span in told[name]
         )
+    drawn = list(faces.drawn(user, now, end))
+    assert drawn
+    assert all(until <= now for _, until in drawn)
     for text in faces.texts(user, start, end, f"Which meetings do I have {when}?"):
         assert text
         assert not CLAIMS.search(text), text
+
+
+def test_the_page_of_a_series_marks_what_is_only_inferred(faces: Faces) -> None:
+    """X-2: neither a badge nor a sentence calls it all of the time."""
+    faces.users += 1
+    user, clock = f"u{faces.users}", faces.engine._clock
+    series, now = faces.engine.memory(user).series(NAME), clock.now()
+    rows = [{"id": str(ago), "timestamp": (now - ago * HOUR).isoformat()} for ago in (0, 200)]
+    series.merge(rows, infer="batch_span")
+    address = f"/u/{user}/series/{NAME}?days=7"
+    page = faces.client.get(address).text
+    assert "covered, not known to be complete" in page
+    assert "not known to be complete 100 %" in page
+    assert "k-inferred" in page
+    assert not CLAIMS.search(page)
+    assert "all covered" not in page + faces.client.get(f"/u/{user}/series").text.split("<main")[1]
+
+    series.merge([], window=(now - 200 * HOUR, now))
+    page = faces.client.get(address).text
+    assert "all covered" in page
+    assert "k-inferred" not in page

@@ -12,9 +12,10 @@ from perdure.domain.times.instants import to_us
 from perdure.domain.times.spans import Span, clipped, gaps, union
 from perdure.interfaces.web.filters import day, lasting
 
-Kind = Literal["held", "provisional", "again", "gap", "ahead"]
+Kind = Literal["held", "inferred", "provisional", "again", "gap", "ahead"]
 KINDS: dict[Kind, str] = {
     "held": "held",
+    "inferred": "held, not known to be complete",
     "provisional": "held, may still grow",
     "again": "held, to be fetched again",
     "gap": "gap: never fetched",
@@ -177,11 +178,20 @@ def stretches(answer: SeriesAnswer, windows: Sequence[CoveredWindow], now_us: in
     again = [part for gap in missing for part in clipped(unsure, gap)]
     never = [part for gap in missing for part in gaps(gap, unsure)]
     growing = [part for span in clipped(unsure, wanted) for part in gaps(span, (*missing, *ahead))]
-    held = gaps(wanted, (*missing, *unsure, *ahead))
+    known = gaps(wanted, (*missing, *unsure, *ahead))
+    held = [part for span in known for part in gaps(span, answer.inferred)]
+    inferred = [part for span in known for part in clipped(answer.inferred, span)]
     found: list[CoverageStretch] = []
-    for kind, spans in (("held", held), ("provisional", growing), ("again", again), ("gap", never), ("ahead", ahead)):
+    for kind, spans in (
+        ("held", held),
+        ("inferred", inferred),
+        ("provisional", growing),
+        ("again", again),
+        ("gap", never),
+        ("ahead", ahead),
+    ):
         for span in spans:
-            pieces = _by_window(span, windows) if kind in ("held", "provisional", "again") else [(span, None)]
+            pieces = _by_window(span, windows) if kind not in ("gap", "ahead") else [(span, None)]
             found += [CoverageStretch(kind, part, _stretch_label(kind, part, fetched, zone)) for part, fetched in pieces]  # type: ignore[arg-type]
     return sorted(found, key=lambda one: one.span)
 

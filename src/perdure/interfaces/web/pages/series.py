@@ -18,6 +18,7 @@ from perdure.domain.series import CoveredWindow, Entry, Series, SeriesAnswer
 from perdure.domain.text.rules import brief
 from perdure.domain.times.instants import from_us, to_us
 from perdure.domain.times.spans import Span
+from perdure.handles.memory import clock_of
 from perdure.handles.series import SeriesHandle
 from perdure.interfaces.web.coverage import KINDS, LEFT, RIGHT, Axis, shares, stretches
 from perdure.interfaces.web.page import PageLinks, memory_of, page, redirect_with_notice
@@ -63,7 +64,7 @@ def index(request: Request) -> Response:
     held = memory.series.list(SERIES_LISTED)
     cards = []
     for one in held:
-        sight = _sight(one, LISTED, None)
+        sight = _sight(one, LISTED, None, clock_of(memory).now())
         handle = memory.series(one.name)
         answer = handle.query(sight.start, sight.end, limit=1)
         drawn = _drawing(handle, sight, answer, handle.windows(sight.start, sight.end), left=0.0, right=0.0, height=44.0)
@@ -92,7 +93,7 @@ def show(request: Request, name: str, asked: Annotated[SeriesDisplay, Query()]) 
     memory = memory_of(request)
     handle = memory.series(name)
     held = handle.about()
-    sight = _sight(held, asked.days if asked.days in RANGES else SHOWN, asked.end)
+    sight = _sight(held, asked.days if asked.days in RANGES else SHOWN, asked.end, clock_of(memory).now())
     answer = handle.query(sight.start, sight.end, limit=ENTRIES, page=asked.page or None)
     windows = handle.windows(sight.start, sight.end)
     curved = _curved(handle, sight, answer, asked.value)
@@ -172,8 +173,8 @@ def cleanup(request: Request, name: str, keep_days: Annotated[str, Form()] = "90
 # -- how
 
 
-def _sight(series: Series, days: int, end: str | None) -> SeriesRange:
-    now = datetime.now(UTC)
+def _sight(series: Series, days: int, end: str | None, now: datetime) -> SeriesRange:
+    """`now` is that of the store: what is later is not looked at, whatever is asked for."""
     zone = ZoneInfo(series.spec.zone)
     last = min(_moment(end, zone), now) if end else now
     return SeriesRange(series=series, days=days, start=last - days * DAY, end=last, now=now, zone=zone)
