@@ -26,7 +26,7 @@ class Switches:
     clear_small: bool = True
     """False: the periodic flush leaves silent sessions with few messages as they are."""
     rolling_scope: Literal["session", "persona"] = "session"
-    """`persona`: a new session goes on with the rolling digest of the one before, as its own."""
+    """`persona`: a new session continues with the rolling digest of the one before, as its own."""
     spine_unit: Literal["turns", "messages"] = "turns"
     """`messages`: the spine counts two for each exchange."""
     statements: Literal["add", "replace"] = "add"
