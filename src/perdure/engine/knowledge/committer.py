@@ -271,7 +271,9 @@ class Committer:
     def _correct(self, proposal: Proposal, new: Statement, line: list[Statement]) -> Outcome:
         """What was wrong was never so; what is right was so all along."""
         if proposal.valid_from is None:
-            new = replace(new, valid_from=min(one.valid_from for one in line if one.is_live()))
+            first = min((one for one in line if one.is_live()), key=lambda one: one.valid_from)
+            # With the start goes whether it was stated: what was to begin later does not hold yet, put right or not.
+            new = replace(new, valid_from=first.valid_from, start_stated=first.start_stated)
         wrong = [one for one in line if one.is_live() or one.valid_from >= new.valid_from]
         cut = [one for one in line if one not in wrong and one.valid_to is not None and one.valid_to > new.valid_from]
         if (refused := self._may_close(proposal, new, [*wrong, *cut])) is not None:
