@@ -16,7 +16,7 @@ from perdure.interfaces.mcp.server import build
 from perdure.interfaces.mcp.sets import offers
 from tests.mcp.live_mcp import ERAS, Live, run
 
-ALL = 30
+ALL = 35
 Open = Callable[..., AbstractAsyncContextManager[Client]]
 
 
@@ -74,6 +74,15 @@ async def everything(client: Client) -> None:
     assert said["session"] == "s 1/ü"
     assert len((await use("listSessions"))["items"]) == 1
     assert (await use("readSession", session="s 1/ü"))["items"][0]["content"] == "I fly to Lisbon on Friday"
+    # context documents
+    loaded = await use("loadDocument", document="talk")
+    loaded["facts"] = ["Bo lives in Lisbon"]
+    said = {"timestamp": 1_767_607_200, "role": "user", "token_count": 5}
+    loaded["recent_history"] = [{**said, "content": f"I fly on Friday {number}"} for number in range(4)]
+    assert (await use("saveDocument", document=loaded))["revision"] == 1
+    assert (await use("listDocuments"))["items"] == [loaded["session_id"]]
+    assert (await use("compactDocument", document="talk", force=True))["compacted"]
+    assert [one["revision"] for one in (await use("listDocumentVersions", document="talk"))["items"]] == [2, 1]
     assert "choices" in await use("beforeGoal", goal="Plan a weekend with Bo")
     kept = await use("afterTool", tool="getWeather", result={"temperature": 21, "city": "Lisbon"}, mode="suggest")
     assert kept["tool"] == "getWeather"

@@ -64,7 +64,7 @@ def test_the_inspector_finds_no_fault_in_the_tools(live: Live, tmp_path: Path, t
     )
     done = suite("inspector", "--cli", *target, "--method", "tools/list", "--strict", home=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert len(json.loads(done.stdout)["tools"]) == 30
+    assert len(json.loads(done.stdout)["tools"]) == 35
     # `saveState` and `afterTool` take any JSON, on purpose. Nothing else is worth a warning.
     warned = set(re.findall(r"Path: (\S+)", done.stderr))
     assert warned == {f"inputSchema.properties.{name}" for name in ("value", "result", "default")}
