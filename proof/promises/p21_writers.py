@@ -60,8 +60,11 @@ def _live(round: Round, case: Case) -> None:
             if case.chance.random() < 0.3:
                 _user_acts(ana, case.chance)
                 continue
+            # What the user said is learned before the model's call, and what the model said before the rows are read again.
+            engine.process()
             before = users_word(engine)
             told = model.act(round, case.chance)
+            engine.process()
             after = users_word(engine)
             for name, held in before.items():
                 round.check(after[name] == held, f"changed what is {name}", f"{told}: {held!r} became {after[name]!r}")
