@@ -285,6 +285,10 @@ def filled(engine: perdure.Engine, world: World, *, rich: bool) -> None:
     world.note("task", ana.todos.tasks.start("write a report").id)
     world.note("instruction", ana.instructions.add("Always answer in French").id)
     world.note("lesson", ana.lessons.add("Ask before deleting anything of the user").id)
+    held = ana.conversation.documents.load("held")
+    held.recent_history += [perdure.documents.HistoryEntry(1_700_000_000 + n, "user", f"hello {n}") for n in range(4)]
+    ana.conversation.documents.save(held)
+    world.note("document", held.session_id)
     world.note("state", "profile", "kudos_state")
     ana.state.save("profile", {"name": "Ana", "runs": [1, 2.5, None]})
     ana.state.save("kudos_state", 1)
@@ -339,6 +343,7 @@ IDS: Mapping[str, str] = {
     "Conversation.message.id": "message",
     "InstructionHandle.id": "instruction",
     "LessonHandle.id": "lesson",
+    "DocumentHandle.document": "document",
     "AgentHandle.id": "agent",
     "SeriesHandle.history.id": "entry",
     "Memory.messages.before": "message",
@@ -564,6 +569,10 @@ SPECIAL: Mapping[str, Callable[[Plausible], Any]] = {
     "session_id": lambda p: "ana:coach:s1",
     "ContextManager.save.context": lambda p: p.world.folder_contexts.load("ana:coach:s1"),
     "StoredContextManager.save.context": lambda p: p.world.stored_contexts.load("ana:coach:s1"),
+    "DocumentHandle.save.document": lambda p: perdure.documents.ContextData("held", facts=["Ana runs"]),
+    "DocumentHandle.compact.max_history": lambda p: p.chance.choice((2, 50)),
+    "DocumentHandle.compact.max_tokens": lambda p: p.chance.choice((64, 100_000)),
+    "DocumentHandle.compact.summary_chars_max": lambda p: p.chance.choice((200, 8_000)),
     "EntityHandle.merge.ref": lambda p: "person:Ada Blum",
     "EntityHandle.merge.into": lambda p: "person:Zoe Quint",
     "budget_tokens": lambda p: 1_000,

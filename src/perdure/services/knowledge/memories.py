@@ -28,7 +28,7 @@ from perdure.domain.knowledge.records import ChangedMemories, Record, RecordQuer
 from perdure.domain.knowledge.writers import Writer, actor_of, only_people, source_of, trust_of_source
 from perdure.domain.limits import Limits
 from perdure.domain.scope import ID_BYTES_MAX, Owner, Scope
-from perdure.domain.text.rules import brief, check_choice, check_id, check_text, utf8_size
+from perdure.domain.text.rules import brief, check_choice, check_flag, check_id, check_text, utf8_size
 from perdure.domain.times.instants import check_instant, to_us
 from perdure.engine.extraction.predicates import is_single_valued, usual_importance
 from perdure.engine.extraction.sentence import as_told
@@ -220,6 +220,9 @@ class Knowledge:
     def list_(self, scope: Scope, query: MemoryQuery) -> list[MemoryWithStatements]:
         """Memories with what is current of them (or was, then), the newest change first."""
         rows = self.limits.page(query.limit)
+        check_flag(query.archived, "archived")
+        if query.pinned is not None:
+            check_flag(query.pinned, "pinned")
         for name in ("as_of", "known_at"):
             if (moment := getattr(query, name)) is not None:
                 check_instant(moment, name)
