@@ -56,9 +56,10 @@ class DocumentHandle(Handle, namespace="documents"):
         *,
         revision: Annotated[int | None, Arg("As it was saved under this revision.", ge=1, le=REVISION_MAX)] = None,
     ) -> ContextData:
-        """Load a context document; a new one, not yet stored, if there is none.
+        """Load a context document, or a new one.
 
-        Hand it back to `save` with its `revision` and `lineage`. `NotFound` if that `revision` is not kept.
+        A new one is empty and not yet stored. Hand it back to `save` with its `revision` and `lineage`. `NotFound` if that
+        `revision` is not kept.
         """
         found = self._do.load(self.scope, document, revision)
         if found.revision:
@@ -89,9 +90,10 @@ class DocumentHandle(Handle, namespace="documents"):
         ] = 100_000,
         summary_chars_max: Annotated[int, Arg("Characters of its summary.", ge=SUMMARY_CHARS_MIN, le=arg.NUMBER_MAX)] = 8_000,
     ) -> CompactionReport:
-        """Compact a stored context document and save it: history, tokens, facts, tasks. What leaves it stays in the log.
+        """Compact a stored context document and save it.
 
-        The summary is written by the summariser or model that is set, else it has a line for each entry.
+        History, tokens, facts and tasks are brought within their limits. What leaves the document stays in the log. The
+        summary is written by the summariser or model that is set, else it has a line for each entry.
         """
         rules = CompactionRules(max_history=max_history, max_tokens=max_tokens, summary_chars_max=summary_chars_max)
         done = self._do.compact(self.scope, document, rules, force=force)
