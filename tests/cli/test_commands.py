@@ -21,7 +21,7 @@ from perdure.handles.knowledge import EntityHandle, InstructionHandle, Memories,
 from perdure.handles.lessons import LessonHandle
 from perdure.handles.operation import Handle
 from perdure.handles.series import SeriesHandle, UserSeries
-from perdure.handles.sessions.documents import DocumentHandle
+from perdure.handles.sessions.documents import EXAMPLE, DocumentHandle
 from perdure.handles.state import State
 from perdure.handles.tools import Tools
 from perdure.interfaces.cli.commands import SECTIONS, app, name_of
@@ -468,6 +468,12 @@ RUNS: list[tuple[str, tuple[str, ...]]] = [
     ("session transcript read", ("monday",)),
     ("session transcript archive", ("--keep", "9")),
     ("session transcript prune", ("--keep", "9")),
+    ("session document save", ("@plan.json",)),
+    ("session document list", ()),
+    ("session document load", ("ana:coach:plan",)),
+    ("session document compact", ("ana:coach:plan", "--force")),
+    ("session document versions", ("ana:coach:plan",)),
+    ("session document delete", ("ana:coach:plan", "--yes")),
     ("admin jobs list", ()),
     ("admin jobs retry", ()),
     ("worker", ("--once",)),
@@ -512,6 +518,7 @@ def test_every_command_answers_in_json(tmp_path: Path, monkeypatch: pytest.Monke
     Path("profile.txt").write_text("Ana lives in Austin.")
     Path("lessons.md").write_text("- Be brief\n")
     Path("result.json").write_text("[1, 2]")
+    Path("plan.json").write_text(json.dumps({**EXAMPLE, "session_id": "ana:coach:plan"}))
     for name, value in {"URL": "sqlite:///walk.db", "USER": "ana", "DURABILITY": "normal", "FILES_DIR": str(tmp_path)}.items():
         monkeypatch.setenv(f"PERDURE_{name}", value)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
