@@ -35,6 +35,7 @@ PLAN = {
     "system_state": {"last_workspace": "/home/ana"},
     "tool_stats": {"total_calls": 42, "by_tool": {"file_write": 15, "file_read": 20, "echo": 7}, "failures": 2},
 }
+OTHER_PLAN = {**PLAN, "facts": ["Project uses Rust 1.80"]}
 PLAN_ID = "ana%3Adefault%3Aplan"
 
 NOT_OFFERED = "a model has no use for it: people and programs look after this"
@@ -817,12 +818,20 @@ CASES = [
         ("saveDocument", {"document": PLAN}),
     ),
     Case(
-        "save over a document that was not loaded",
+        "save a document as before",  # as when its answer was lost: nothing is stored again
         lambda a, _: a.conversation.documents.save(PLAN),
         f"session document save '{json.dumps(PLAN)}'",
         "POST documents",
         {"document": PLAN},
         ("saveDocument", {"document": PLAN}),
+    ),
+    Case(
+        "save over a document that was not loaded",
+        lambda a, _: a.conversation.documents.save(OTHER_PLAN),
+        f"session document save '{json.dumps(OTHER_PLAN)}'",
+        "POST documents",
+        {"document": OTHER_PLAN},
+        ("saveDocument", {"document": OTHER_PLAN}),
         error="conflict",
     ),
     Case(
