@@ -107,6 +107,8 @@ def json_type(hint: Any) -> Any:
         return found
     if isinstance(hint, NewType):
         return json_type(hint.__supertype__)
+    if inspect.isclass(hint) and issubclass(hint, Body):
+        return hint
     if dataclasses.is_dataclass(hint):
         return model_of(hint)  # type: ignore[arg-type]  # it is a class, as all hints are
     origin, args = get_origin(hint), get_args(hint)

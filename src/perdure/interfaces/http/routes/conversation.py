@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import Depends, Query, Request, Response
+from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
-from perdure.domain.conversation.messages import Message, NewMessage
+from perdure.domain.conversation.messages import Message, NewMessage, Role
 from perdure.domain.errors import NotFound
+from perdure.engine.documents.json_form import NUMBER_MAX
 from perdure.handles.arguments import PLAIN
 from perdure.handles.memory import Memory
 from perdure.handles.operation import describe
@@ -19,6 +21,7 @@ from perdure.interfaces.http import fields
 from perdure.interfaces.http.answers import answer, cursor, located, read_cursor
 from perdure.interfaces.http.derived import ANSWER, Made, Paging, Route, listed, table
 from perdure.interfaces.http.requests import PageRequest, StrictRoute, door, strictly_read
+from perdure.services.documents.documents import REVISION_MAX
 
 fields.stand_for(NewMessage, describe(Memory, "append"))
 TALK = [{"role": "user", "content": "Hello."}, {"role": "assistant", "content": "Hi!"}]
@@ -31,8 +34,72 @@ CALLED = [
     {"role": "tool", "tool_call_id": "c1", "content": [{"type": "text", "text": "Rain."}]},
 ]
 WHERE = ("address.agent", "address.channel", "id")
+Text = Annotated[str, Field(pattern=PLAIN)]
+Seconds = Annotated[int, Field(ge=-NUMBER_MAX, le=NUMBER_MAX, description="Whole seconds since 1970.")]
+Count = Annotated[int, Field(ge=0, le=NUMBER_MAX)]
 OF_A_SESSION = ("getSession", "changeSession", "compactSession", "undoFold", "deleteSession")
 """What can be done with the session that a message is in."""
+
+
+class EntryGiven(fields.Body):
+    """A message of a document's history."""
+
+    timestamp: Seconds
+    role: Role
+    content: Text
+    token_count: Count | None = Field(None, description="What it costs; estimated where it is missing.")
+
+
+class TaskGiven(fields.Body):
+    """A task of a document."""
+
+    id: Text
+    description: Text
+    status: Text = Field(description="`Running`, `Completed`, `Failed`, or any other text.")
+    progress: float = Field(ge=0, le=1)
+    created_at: Seconds
+    updated_at: Seconds
+
+
+class ToolStatsGiven(fields.Body):
+    """How often tools were called."""
+
+    total_calls: Count
+    by_tool: dict[str, Count]
+    failures: Count
+
+
+class EnvironmentGiven(fields.Body):
+    """What the agent last knew of its surroundings."""
+
+    workspace: Text
+    last_update: Seconds
+    system_snapshot: dict[str, Any]
+
+
+class TokenUsageGiven(fields.Body):
+    """Tokens paid for."""
+
+    total_input: Count
+    total_output: Count
+    by_session: Count
+
+
+class DocumentGiven(fields.Body):
+    """A context document as it was loaded, changed."""
+
+    session_id: str = Field(min_length=1, max_length=1_300, pattern=PLAIN, description="`USER:AGENT:SESSION`, of this user.")
+    system_state: dict[str, Any]
+    facts: list[Text]
+    recent_history: list[EntryGiven]
+    long_term_summary: Text
+    active_tasks: list[TaskGiven]
+    tool_stats: ToolStatsGiven
+    last_known_environment: EnvironmentGiven
+    token_usage: TokenUsageGiven
+    revision: int = Field(0, ge=0, le=REVISION_MAX, description="As it was loaded; 0 for a new one.")
+    lineage: Text = Field("", description="As it was loaded.")
+    notes: list[Text] = Field([], description="What loading had to fix; not stored.")
 
 
 class AppendRoute(StrictRoute):
@@ -200,7 +267,7 @@ router = table(
         "saveDocument",
         "conversation.documents.save",
         errors=(409,),
-        types={"document": Mapping[str, Any]},
+        types={"document": DocumentGiven},
         examples=({"document": DOCUMENT},),
     ),
     Route("GET /documents/{document}", "loadDocument", "conversation.documents.load"),
