@@ -47,7 +47,8 @@ from perdure.engine.text.sentences import SENTENCE_CHARS_MAX, sentence_spans
 from perdure.engine.times.mentions import TimeMention, find_times
 
 TURN_CHARS_MAX = 280
-"""In a message of no more than this, a change is judged by all that it says."""
+TURN_WORDS_MAX = 30
+"""In a message of no more than this, a change is judged by all that it says; in a longer one, sentence by sentence."""
 HISTORY_MAX = 12
 """Statements that a correction may reach back to."""
 
@@ -113,7 +114,7 @@ class _Run:
             before = self._count()
             self._sentence(sentence, here, message, start if keep else None)
             if keep and self.own_words and trust_of_message(message.role, message.metadata) == "user":
-                said = text.strip() if len(text) <= TURN_CHARS_MAX and "?" not in text else sentence
+                said = text.strip() if _is_short(text) and "?" not in text else sentence
                 if before == self._count():
                     self._keep_words(sentence, said, here, message, start)
                 elif before[0] < len(self.proposals) and turning_words(sentence) is not None:
@@ -325,6 +326,10 @@ class _Run:
                 corrects=fact.corrects,
             )
         )
+
+
+def _is_short(text: str) -> bool:
+    return len(text) <= TURN_CHARS_MAX and len(text.split()) <= TURN_WORDS_MAX
 
 
 def _whole_sentences(text: str, spans: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:

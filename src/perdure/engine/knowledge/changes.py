@@ -23,6 +23,8 @@ from perdure.engine.words import fitted, sections
 FILE = "changes.json"
 PHRASE_WORDS_MAX = 4
 PREFIX_CHARS_MIN = 3
+SAID_WORDS_MAX = 30
+"""The labelled messages have fewer words than that: how much a longer one sounds like a change, nobody has learned."""
 FAR = 12
 """Words further apart than this have nothing to do with one another."""
 
@@ -57,7 +59,7 @@ def closing(known: str, said: str) -> float:
     That all of a note is no longer so ends it, whatever the rest sounds like.
     """
     seen = features(known, said)
-    if is_barred(seen):
+    if is_barred(seen) or len(taken_apart(said).words) > SAID_WORDS_MAX:
         return -math.inf
     table = _table()
     score = table["bias"] + sum(table[name] * value for name, value in seen.items()) - table["from"]

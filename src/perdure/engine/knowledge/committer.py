@@ -149,7 +149,8 @@ class Committer:
         said = outcome.statement
         if said is None or outcome.verdict in ("refused", "proposed", "known"):
             return outcome
-        if ended.id in {said.id, *(one.id for one in outcome.closed)} or self._may_close(outcome.proposal, said, [ended]):
+        # The words change one thing: where that is another value of its attribute, they end nothing beside it.
+        if outcome.closed or ended.id == said.id or self._may_close(outcome.proposal, said, [ended]):
             return outcome
         over = self._closed(ended, max(said.valid_from, ended.valid_from), said.id, CHANGED)
         self.known.put_statement(over)
