@@ -10,6 +10,7 @@ import pytest
 
 import perdure
 from perdure import Memory
+from perdure.engine.knowledge.changes import closed_by
 from perdure.testing import StoppedClock
 
 START = datetime(2026, 6, 15, 8, tzinfo=UTC)
@@ -138,3 +139,14 @@ def test_what_only_one_agent_may_see_is_not_ended_by_what_all_hear(
     ana.remember("Trip to Lisbon in May", visible_to="coach")
     hear(engine, clock, ana, "the Lisbon trip is cancelled, we got the money back")
     assert "Trip to Lisbon in May" in contents(ana)
+
+
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        ("Drinks coffee after noon", "16 km. The longest since last year!"),
+        ("boat number 4 " + "and so on " * 10, "boat number 5 " + "and so on " * 10),
+    ],
+)
+def test_an_article_is_no_drink_and_more_words_than_were_learned_from_end_nothing(known: str, said: str) -> None:
+    assert closed_by(said, [known]) is None
