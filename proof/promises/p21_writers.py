@@ -217,8 +217,8 @@ def _check_labels(round: Round, ana: perdure.Memory, told: str) -> None:
     agents = [one.content for held in ana.memories.list() for one in held.statements if one.trust == "agent"]
     own = {one.content for held in ana.memories.list() for one in held.statements if one.trust == "user"}
     waiting = [one.statement.content for one in ana.memories.proposals() if one.statement.trust == "agent"]
-    for content in {*agents, *waiting} - own:
-        for line in context.splitlines():
+    for content in sorted({*agents, *waiting} - own):
+        for line in (*context.splitlines(), *ana.context(content).text.splitlines()):
             if line.endswith(content) and line.startswith("- "):
                 round.met("labelled lines")
                 round.check("(assistant)" in line, "unlabelled", f"{told}: {line}")

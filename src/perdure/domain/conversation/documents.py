@@ -14,6 +14,9 @@ from typing import Literal, Protocol
 
 from perdure.domain.text.rules import Json
 
+NUMBER_MAX = 2**53 - 1
+"""Every reader of JSON agrees on whole numbers up to here; others lose digits beyond."""
+
 ArchiveKind = Literal["entry", "whole", "summary", "fact", "task"]
 
 

@@ -8,7 +8,15 @@ from dataclasses import fields
 from operator import itemgetter
 from typing import Any, NoReturn
 
-from perdure.domain.conversation.documents import ContextData, Environment, HistoryEntry, Task, TokenUsage, ToolStats
+from perdure.domain.conversation.documents import (
+    NUMBER_MAX,
+    ContextData,
+    Environment,
+    HistoryEntry,
+    Task,
+    TokenUsage,
+    ToolStats,
+)
 from perdure.domain.conversation.messages import ROLES
 from perdure.domain.errors import InvalidInput, LimitExceeded
 from perdure.domain.text.rules import Json, brief, check_json, check_no_secret
@@ -16,8 +24,6 @@ from perdure.domain.text.secrets import may_hold_secrets, without_secrets_in
 
 DOCUMENT_BYTES_MAX = 16 * 1024 * 1024
 SESSION_ID_BYTES_MAX = 4_096
-# Every reader of JSON agrees on whole numbers up to here; others lose digits beyond.
-NUMBER_MAX = 2**53 - 1
 
 DOCUMENT_FIELDS = (
     "session_id",

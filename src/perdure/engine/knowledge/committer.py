@@ -145,11 +145,10 @@ class Committer:
         return Outcome("added", proposal, new, reason=unclear)
 
     def _turn(self, outcome: Outcome, ended: Statement) -> Outcome:
-        """Close what the words of the outcome end or replace, unless that is done, or is not theirs to close."""
+        """Close what the words end or replace, unless done or not theirs; a new value of an attribute is all they change."""
         said = outcome.statement
         if said is None or outcome.verdict in ("refused", "proposed", "known"):
             return outcome
-        # The words change one thing: where that is another value of its attribute, they end nothing beside it.
         if outcome.closed or ended.id == said.id or self._may_close(outcome.proposal, said, [ended]):
             return outcome
         over = self._closed(ended, max(said.valid_from, ended.valid_from), said.id, CHANGED)

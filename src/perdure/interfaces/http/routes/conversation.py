@@ -10,9 +10,9 @@ from fastapi import Depends, Query, Request, Response
 from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
+from perdure.domain.conversation.documents import NUMBER_MAX
 from perdure.domain.conversation.messages import Message, NewMessage, Role
 from perdure.domain.errors import NotFound
-from perdure.engine.documents.json_form import NUMBER_MAX
 from perdure.handles.arguments import PLAIN
 from perdure.handles.memory import Memory
 from perdure.handles.operation import describe
