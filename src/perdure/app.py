@@ -61,14 +61,14 @@ BACKGROUND_REST = 1.0
 
 
 def open(  # noqa: A001 - `perdure.open` reads as what it is, and nothing in this module needs the builtin
-    url: str | None = None,
+    url: str | os.PathLike[str] | None = None,
     *,
     background: bool = False,
     settings: Settings | None = None,
     clock: Clock | None = None,
     **models: Unpack[HostModels],
 ) -> Engine:
-    """Open the store at `url`, making it if it is new.
+    """Open the store at `url` (or the path of a SQLite file), making it if it is new.
 
     Without a URL, the settings name it, else it is a SQLite file in the user's data directory. With `background=True`
     a thread of this process runs the jobs until `close()`; otherwise `perdure worker` or `process()` does. Summaries
@@ -89,7 +89,7 @@ def open(  # noqa: A001 - `perdure.open` reads as what it is, and nothing in thi
 
 def restore(
     path: str | os.PathLike[str],
-    url: str | None = None,
+    url: str | os.PathLike[str] | None = None,
     *,
     replace: bool = False,
     settings: Settings | None = None,
@@ -131,7 +131,7 @@ def _system_clock() -> Clock:
     return SystemClock()
 
 
-def _chosen(settings: Settings | None, url: str | None) -> Settings:
+def _chosen(settings: Settings | None, url: str | os.PathLike[str] | None) -> Settings:
     """The settings that are meant, from either."""
     if settings is None:
         return load(url=url)

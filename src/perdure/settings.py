@@ -31,6 +31,8 @@ CHOICES = {
     "access_log": ACCESS_MODES,
     "seed": ("", "0", "1", "2", "3", "4"),
 }
+FILE_ENDINGS = (".db", ".sqlite", ".sqlite3")
+"""What tells a file in the working directory from a mistyped URL."""
 CATCH_UP_MS_MAX = 60_000
 SECRETS = ("embedder_key", "encryption_key", "model_key")
 """Keys whose values are shown nowhere."""
@@ -41,7 +43,7 @@ class Settings:
     """Everything that can be set. Times are in seconds."""
 
     url: str = ""
-    """The store: `sqlite:///FILE`, `postgresql://…`, `memory:`, or a plugin's. Empty: SQLite in the user's data folder."""
+    """The store: a file such as `agent.db`, `sqlite:///FILE`, `postgresql://…` or `memory:`. Empty: in the data folder."""
     space: str = "default"
     """The application or customer that data belongs to when a call names none."""
     user: str = ""
@@ -112,6 +114,7 @@ class Settings:
     """Single behaviours of the seed documents, for comparison."""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "url", _url(self.url))
         _check_kinds(self)
         _sow(self)
         for name, choices in CHOICES.items():
@@ -144,6 +147,19 @@ class Settings:
             raise InvalidInput(
                 f"setting `postgres_schema` = {brief(self.postgres_schema, 60)} must be an identifier of at most 57 bytes"
             )
+
+
+def _url(store: object) -> object:
+    """The URL of a store that is given as the path of its file; anything else as it is."""
+    if isinstance(store, os.PathLike):
+        path = os.fspath(store)
+    elif isinstance(store, str) and ":" not in store and ({"/", "\\"} & set(store) or store.endswith(FILE_ENDINGS)):
+        path = store
+    else:
+        return store
+    from urllib.parse import quote
+
+    return f"sqlite:///{quote(path)}" if isinstance(path, str) and "\0" not in path else path
 
 
 def _check_kinds(settings: Settings) -> None:

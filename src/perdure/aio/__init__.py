@@ -6,6 +6,7 @@ to end before the cancellation goes on: no write outlives the task that asked fo
 
 from __future__ import annotations
 
+import os
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -67,7 +68,7 @@ __all__ = [
 
 
 async def open(
-    url: str | None = None,
+    url: str | os.PathLike[str] | None = None,
     *,
     background: bool = False,
     settings: Settings | None = None,

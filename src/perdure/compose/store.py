@@ -51,7 +51,7 @@ def target(url: str) -> StoreUrl:
     more = "".join(f", {name}:…" for name in names)
     raise InvalidInput(
         f"the store URL with scheme {parts.scheme!r:.20} cannot be opened; "
-        f"use sqlite:///FILE (relative), sqlite:////FILE (absolute), postgresql://…{more} or memory:"
+        f"use the path of a file (agent.db), sqlite:///FILE, postgresql://…{more} or memory:"
     )
 
 

@@ -92,7 +92,7 @@ def test_urls_name_a_store(url: str, kind: str, path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["sqlite://", "sqlite:///", "sqlite://host/x.db", "mysql://h/db", "agent.db", "sqlite:///x.db?mode=ro", "x"]
+    "url", ["sqlite://", "sqlite:///", "sqlite://host/x.db", "mysql://h/db", "agent", "a\0.db", "sqlite:///x.db?mode=ro", "x"]
 )
 def test_a_url_nobody_can_open_is_refused_without_quoting_it(url: str) -> None:
     with pytest.raises(InvalidInput):
@@ -100,6 +100,27 @@ def test_a_url_nobody_can_open_is_refused_without_quoting_it(url: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         perdure.open("mysql://root:hunter2@db/x")
     assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "path"),
+    [
+        ("agent.db", "agent.db"),
+        ("some where/50%?#.db", "some where/50%?#.db"),
+        ("/srv/agent", "/srv/agent"),
+        (Path("agent"), "agent"),
+    ],
+)
+def test_the_path_of_a_file_names_a_store(given: str | Path, path: str) -> None:
+    found = target(Settings(url=given).url)  # type: ignore[arg-type] # a `Path`, as `perdure.open` takes it
+    assert (found.kind, found.path) == ("sqlite", path)
+
+
+def test_a_store_is_opened_by_the_path_of_its_file(tmp_path: Path) -> None:
+    with perdure.open(tmp_path / "a b.db") as engine:
+        engine.memory(user="ana").append("user", "hello")
+    with perdure.open(str(tmp_path / "a b.db")) as engine:
+        assert [one.content for one in engine.memory(user="ana").messages()] == ["hello"]
 
 
 def test_without_a_url_the_store_is_in_the_users_data_directory(tmp_path: Path) -> None:

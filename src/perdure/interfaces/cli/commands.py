@@ -220,7 +220,7 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def options(
     ctx: typer.Context,
-    url: Annotated[str | None, typer.Option(help="The store: sqlite:///FILE, postgresql://…, memory:")] = None,
+    url: Annotated[str | None, typer.Option(help="The store: agent.db, postgresql://…, memory:")] = None,
     space: Annotated[str | None, typer.Option(help="The application or customer.")] = None,
     user: Annotated[str | None, typer.Option(help="Whose memory.", autocompletion=user_names)] = None,
     agent: Annotated[str, typer.Option("--agent", "--persona", help="Which agent's.")] = "default",

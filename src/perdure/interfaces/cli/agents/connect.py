@@ -47,7 +47,7 @@ def connect(
     out: Output = ctx.obj.out
     chosen(program, PROGRAMS, "PROGRAM")
     place = (folder or settings_module.default_store_path().parent / PROGRAMS[0]).resolve()
-    store = store_words(ctx.obj.url or settings_module.load().url)
+    store = store_words(settings_module.load(url=ctx.obj.url).url)
     command = shlex.join([program_path(), *_hook_words(ctx, deadline), *store])
     worker = shlex.join([program_path(), "worker", "--once", *store])
     for name, content in claude_code.plugin_files(command, worker, wait_s=deadline).items():
