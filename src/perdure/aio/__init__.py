@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from perdure import app
-from perdure.aio.generated import (
+from perdure.aio.faces import (
     AsyncAdminHandle,
     AsyncAgentHandle,
     AsyncApiKeyHandle,
