@@ -2111,6 +2111,7 @@ BAD_CALLS: dict[str, tuple[Callable[[Memory], object], str]] = {
     "entity blank": (lambda one: one.remember("Likes tea", entities=["person:"]), "name"),
     "entity number": (lambda one: one.remember("Likes tea", entities=[5]), "text"),  # type: ignore[list-item]
     "entities text": (lambda one: one.remember("Likes tea", entities="person:John"), "list"),
+    "entities class": (lambda one: one.remember("Likes tea", entities=str), "list"),  # type: ignore[arg-type]
     "entities none": (lambda one: one.remember("Likes tea", entities=None), "entities"),  # type: ignore[arg-type]
     "subject untyped": (lambda one: one.remember("Likes tea", subject="John"), "person:John Doe"),
     "attribute number": (lambda one: one.remember("Likes tea", attribute=5), "attribute"),  # type: ignore[arg-type]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import reprlib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from perdure.domain.errors import InvalidInput, LimitExceeded
@@ -82,6 +82,11 @@ def check_text(value: object, what: str) -> str:
         raise InvalidInput(f"`{what}` = {brief(value)} must be a text")
     utf8_size(value, f"`{what}`")
     return value
+
+
+def are_several(value: object) -> bool:
+    """Whether it can be gone through, and is not one thing: a text, a mapping, or a class, which only looks as if it could."""
+    return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
 
 
 def check_texts(value: object, what: str) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from perdure.domain.knowledge.memories import WRITER_KEY
 from perdure.domain.knowledge.writers import Writer
 from perdure.domain.limits import Limits
 from perdure.domain.scope import Address, MessageId, Scope, SessionId, ToolCallId
+from perdure.domain.text.rules import are_several
 from perdure.engine.conversation.append import AppendPlan, DraftRules, LogPlacement, MessageDraft, draft
 from perdure.engine.conversation.client_forms import client_messages
 from perdure.engine.conversation.jobs import TALLY, session_job
@@ -44,7 +45,7 @@ class Appender:
         With `holder`, only while that holder has the floor of the channel; else it is a `Conflict`.
         """
         drafts: list[MessageDraft] = []
-        if isinstance(messages, type | str | bytes | Mapping) or not hasattr(messages, "__iter__"):
+        if not are_several(messages):
             raise InvalidInput(f"`messages` is a `{type(messages).__name__}`; pass a list of messages")
         by = self.drafting(self.clock.now())
         for place, given_one in enumerate(messages, 1):

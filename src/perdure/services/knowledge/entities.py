@@ -24,7 +24,7 @@ from perdure.domain.knowledge.records import RecordQuery
 from perdure.domain.knowledge.writers import Writer, only_people
 from perdure.domain.limits import Limits
 from perdure.domain.scope import Owner, Scope
-from perdure.domain.text.rules import brief, check_choice, check_no_secret, check_text, utf8_size
+from perdure.domain.text.rules import are_several, brief, check_choice, check_no_secret, check_text, utf8_size
 from perdure.engine.extraction.predicates import is_single_valued
 from perdure.engine.search.entries import entity_hash
 from perdure.engine.search.lexicon import QUESTION_CHARS_MAX, folded, lexemes, question_words, term_hash
@@ -379,7 +379,7 @@ def _words(name: str) -> frozenset[int]:
 
 def entity_names(refs: Iterable[str | EntityName]) -> tuple[EntityName, ...]:
     """Entities as callers give them: values, or texts such as `person:John Doe`."""
-    if isinstance(refs, str) or not hasattr(refs, "__iter__"):
+    if not are_several(refs):
         raise InvalidInput(f'`entities` = {brief(refs, 80)} must be a list, such as ["person:John Doe"]')
     found = []
     for ref in refs:

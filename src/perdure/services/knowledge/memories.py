@@ -28,7 +28,7 @@ from perdure.domain.knowledge.records import ChangedMemories, Record, RecordQuer
 from perdure.domain.knowledge.writers import Writer, actor_of, only_people, source_of, trust_of_source
 from perdure.domain.limits import Limits
 from perdure.domain.scope import ID_BYTES_MAX, Owner, Scope
-from perdure.domain.text.rules import brief, check_choice, check_flag, check_id, check_text, utf8_size
+from perdure.domain.text.rules import are_several, brief, check_choice, check_flag, check_id, check_text, utf8_size
 from perdure.domain.times.instants import check_instant, to_us
 from perdure.engine.extraction.predicates import is_single_valued, usual_importance
 from perdure.engine.extraction.sentence import as_told
@@ -143,7 +143,7 @@ class Knowledge:
 
     def submissions(self, scope: Scope, statements: Iterable[NewStatement]) -> list[Submission]:
         """What somebody says is so, ready to be committed in a transaction of the caller's."""
-        if isinstance(statements, type) or not hasattr(statements, "__iter__"):
+        if not are_several(statements):
             raise InvalidInput(f"`statements` is a `{type(statements).__name__}`; pass `perdure.types.NewStatement` values")
         now = self.clock.now()
         by = self._by(scope, now, "remember")

@@ -28,7 +28,7 @@ from perdure.domain.series import (
     SeriesAnswer,
     SeriesSpec,
 )
-from perdure.domain.text.rules import brief, check_choice, check_id, has_more_parts
+from perdure.domain.text.rules import are_several, brief, check_choice, check_id, has_more_parts
 from perdure.domain.times.instants import from_us, instant_us, to_us, zone_named
 from perdure.domain.times.spans import Span, clipped, span_or_none
 from perdure.engine.search.entries import series_entry
@@ -215,7 +215,7 @@ class SeriesService:
         return self.store.write(owner, work)
 
     def _bounded(self, entries: Iterable[object]) -> list[object]:
-        if isinstance(entries, str | bytes | Mapping | type) or not hasattr(entries, "__iter__"):
+        if not are_several(entries):
             raise InvalidInput(f"`entries` is a `{type(entries).__name__}`; pass a list of objects")
         batch: list[object] = []
         for entry in entries:
