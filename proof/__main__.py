@@ -19,12 +19,13 @@ from dataclasses import asdict
 from pathlib import Path
 
 from proof import breaking, needs, report
-from proof.arguments import Parser, not_negative, positive
-from proof.harness import Outcome, Promise, Round, Size, Wrong, run
+from proof.arguments import Parser, not_negative, part, positive
+from proof.harness import WHOLE, Outcome, Promise, Round, Size, Wrong, run
 
 ROOT = Path(__file__).parents[1]
 REPORTS = ROOT / "build" / "proof"
-DEADLINE_S = {"quick": 300.0, "full": 3_600.0}
+DEADLINE_S = {"quick": 900.0, "full": 6 * 3_600.0}
+"""Of the clock, against a promise that hangs: far more than a sound one takes on a machine with much else to do."""
 STOPPING_S = 20.0
 EXIT = {"kept": 0, "broken": 1, "unproven": 2, "failed": 3}
 """How a single promise's process ends, by its verdict."""
@@ -52,6 +53,9 @@ def _parser() -> Parser:
     running.add_argument("--quick", action="store_true", help="a short round of each")
     running.add_argument("--seed", type=int, help="repeat the round of that seed; default: a new one, printed")
     running.add_argument("--case", type=not_negative, help="only that case of the round of one promise")
+    running.add_argument(
+        "--part", type=part, default=WHOLE, metavar="2/4", help="only that part of the cases; all parts of a seed are its round"
+    )
     running.add_argument("--jobs", type=positive, default=1, help="promises tried at a time")
     running.add_argument("--json", action="store_true", help="print the report as JSON")
     running.add_argument(
@@ -117,7 +121,7 @@ def _alone(given: argparse.Namespace) -> int:
     def tell(text: str) -> None:
         print(f"{promise.id}: {text}", file=sys.stderr, flush=True)
 
-    round = Round(promise.id, given.seed, _size(given), folder, given.case, tell, postgres.url)
+    round = Round(promise.id, given.seed, _size(given), folder, given.case, given.part, tell, postgres.url)
     try:
         outcome = run(promise, round)
     finally:
@@ -170,6 +174,7 @@ def _name(given: argparse.Namespace, names: Sequence[str], *, all_of_them: bool)
     if given.report is not None:
         return "report"
     parts = [*(["report"] if all_of_them else names), *(["quick"] if given.quick else [])]
+    parts += [] if given.part == WHOLE else ["part-{}-of-{}".format(*given.part)]
     return "-".join([*parts, *([f"case-{given.case}"] if given.case is not None else [])])
 
 
@@ -199,7 +204,7 @@ def _in_a_process(promise: Promise, seed: int, given: argparse.Namespace, runnin
     def failed(error: str) -> Outcome:
         print(f"{name}: failed: {error}", file=sys.stderr, flush=True)
         seconds = time.monotonic() - began
-        return Outcome(promise, "failed", "none", seed, size, seconds, {}, {}, (), {}, (), error, given.case)
+        return Outcome(promise, "failed", "none", seed, size, seconds, {}, {}, (), {}, (), error, given.case, part=given.part)
 
     if missing := needs.compiler(name, size) or needs.etcd(name):
         return failed(missing)
@@ -207,6 +212,7 @@ def _in_a_process(promise: Promise, seed: int, given: argparse.Namespace, runnin
         path = Path(folder) / "outcome.json"
         command = [sys.executable, "-m", "proof", "run", name, "--seed", str(seed), "--outcome", str(path)]
         command += ["--quick"] * given.quick + (["--case", str(given.case)] if given.case is not None else [])
+        command += ["--part", "{}/{}".format(*given.part)]
         error = ""
         process = subprocess.Popen(command, cwd=ROOT, start_new_session=True, env={**os.environ, "PYTHONHASHSEED": "0"})
         running.add(process)
@@ -222,6 +228,7 @@ def _in_a_process(promise: Promise, seed: int, given: argparse.Namespace, runnin
         told = json.loads(path.read_text())
     told["wrongs"] = tuple(Wrong(**one) for one in told["wrongs"])
     told["unmet"] = tuple(told["unmet"])
+    told["part"] = tuple(told["part"])
     outcome = Outcome(promise=promise, **told)
     if not outcome.no_such_case:
         print(f"{name}: {outcome.verdict}: {outcome.figure} ({outcome.seconds:.0f} s)", file=sys.stderr, flush=True)

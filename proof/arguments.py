@@ -23,6 +23,14 @@ def not_negative(text: str) -> int:
     return _at_least(0, text)
 
 
+def part(text: str) -> tuple[int, int]:
+    """`2/4`: the second of four parts."""
+    number, slash, of = text.partition("/")
+    if not slash or (found := (positive(number), positive(of)))[0] > found[1]:
+        raise argparse.ArgumentTypeError(f"{text!r} is no part such as 2/4")
+    return found
+
+
 def _at_least(least: int, text: str) -> int:
     try:
         number = int(text)

@@ -21,7 +21,7 @@ from proof.hostile import CallersOwn, Failing, Hostile, failing_function
 from proof.surface import Call, Plausible
 
 CALL_S = 60.0
-"""No call with a bounded input may take longer, on however busy a machine."""
+"""Of processor time: no call with a bounded input may take more."""
 MESSAGE_CHARS_MAX = 1_000
 ITEMS_READ_MAX = 200
 CALLED = ("progress", "fetcher", "agent", "redact", "is_relevant", "count_tokens")
@@ -50,12 +50,17 @@ def watchdog() -> Iterator[None]:
     def bark(*_: object) -> None:
         raise Hung
 
-    held = signal.signal(signal.SIGALRM, bark)
+    held = signal.signal(signal.SIGPROF, bark)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, held)
+        watch(0)
+        signal.signal(signal.SIGPROF, held)
+
+
+def watch(seconds: float) -> None:
+    """Let the watchdog bark when this process has used so many seconds of processor time; 0 calls it off."""
+    signal.setitimer(signal.ITIMER_PROF, seconds)
 
 
 def judged(
@@ -70,13 +75,13 @@ def judged(
 ) -> Fate:
     """Make one attempt; anything but an answer or a named refusal is a violation, told with what was given."""
     round.counts["inputs"] += 1
-    began = time.perf_counter()
-    signal.setitimer(signal.ITIMER_REAL, CALL_S)
+    began = time.process_time()
+    watch(CALL_S)
     try:
         consumed(attempt())
         fate: Fate = "answered"
     except perdure.PerdureError as error:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        watch(0)
         is_due = own and isinstance(error, perdure.Corrupt)
         fate = "refused" if is_due or _is_well_said(round, name, error, told) else "wrong"
         tally.kinds[type(error).__name__] += 1
@@ -86,14 +91,14 @@ def judged(
     except TypeError as error:
         fate = "refused" if not binds else _unhandled(round, name, error, told)
     except Hung:
-        round.wrong("hangs", f"{name} did not end within {CALL_S:.0f} s: {told()}")
+        round.wrong("hangs", f"{name} did not end within {CALL_S:.0f} s of processor time: {told()}")
         fate = "wrong"
     except Exception as error:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        watch(0)
         fate = _unhandled(round, name, error, told)
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-    took = time.perf_counter() - began
+        watch(0)
+    took = time.process_time() - began
     if took > tally.slowest[0]:
         tally.slowest = (took, name)
     if fate != "wrong":

@@ -19,6 +19,9 @@ from typing import Literal, TypeVar
 T = TypeVar("T")
 Size = Literal["quick", "full"]
 Verdict = Literal["kept", "broken", "unproven", "failed"]
+Part = tuple[int, int]
+"""The second of four parts of a round is (2, 4). Together they are the round: each case is tried in one of them."""
+WHOLE: Part = (1, 1)
 WRONGS_KEPT = 50
 """Violations told in full; the count goes on."""
 
@@ -64,6 +67,7 @@ class Round:
     folder: Path
     """Empty, and removed afterwards unless something went wrong."""
     only_case: int | None = None
+    part: Part = WHOLE
     tell: Callable[[str], None] = lambda _: None
     postgres: Callable[[], str] | None = None
     """Starts PostgreSQL when first asked; the URL of a superuser."""
@@ -82,14 +86,28 @@ class Round:
         """The quick or the full amount of something."""
         return quick if self.size == "quick" else full
 
+    @property
+    def begins(self) -> bool:
+        """Whether this is the place for what a round tries once, beside its cases: the whole of it, or its first part."""
+        return self.only_case is None and self.part[0] == 1
+
+    @property
+    def is_whole(self) -> bool:
+        return self.only_case is None and self.part == WHOLE
+
+    def numbers(self, total: int) -> range:
+        """Which of so many cases are tried here."""
+        if self.only_case is not None:
+            return range(self.only_case, min(self.only_case + 1, total))
+        number, of = self.part
+        return range(total * (number - 1) // of, total * number // of)
+
     def cases(self, quick: int, full: int, *, name: str = "cases") -> Iterator[Case]:
-        """So many tries, each with chance of its own; with `--case K`, only the K-th. Tells progress."""
+        """So many tries, each with chance of its own; with `--case` or `--part`, some of them. Tells progress."""
         total = self.sized(quick=quick, full=full)
         told = time.monotonic()
         self.offered[name] = total
-        for number in range(total):
-            if self.only_case is not None and number != self.only_case:
-                continue
+        for number in self.numbers(total):
             self._case = number
             self.tried += 1
             yield Case(number, random.Random(f"{self.seed}/{self.promise}/{name}/{number}"))
@@ -148,6 +166,13 @@ class Outcome:
     """The only case that was asked for."""
     no_such_case: str = ""
     """Said when that case does not exist."""
+    part: Part = WHOLE
+
+    @property
+    def extent(self) -> str:
+        """How much was tried."""
+        part = "" if self.part == WHOLE else f", part {self.part[0]} of {self.part[1]}"
+        return f"{self.size}{part}" + ("" if self.case is None else f", case {self.case}")
 
     @property
     def replay(self) -> str:
@@ -155,6 +180,8 @@ class Outcome:
         case = self.case if self.case is not None else next(shown, None)
         words = ["python -m proof run", self.promise.id, f"--seed {self.seed}"]
         words += ["--quick"] * (self.size == "quick") + ([f"--case {case}"] if case is not None else [])
+        if case is None and self.part != WHOLE:
+            words.append("--part {}/{}".format(*self.part))
         return " ".join(words)
 
 
@@ -167,7 +194,7 @@ def run(promise: Promise, round: Round) -> Outcome:
     except Exception as raised:
         error = "".join(traceback.format_exception(raised))
     unmet = tuple(name for name in promise.evidence if not round.evidence[name])
-    if round.only_case is not None:
+    if not round.is_whole:
         # What only other cases meet cannot be met. That this one was tried is asked for below.
         unmet = ()
     no_such_case = "" if error or round.tried or round.only_case is None else _no_such_case(promise, round)
@@ -190,6 +217,7 @@ def run(promise: Promise, round: Round) -> Outcome:
         error,
         round.only_case,
         no_such_case,
+        round.part,
     )
 
 

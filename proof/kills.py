@@ -128,7 +128,7 @@ def die_everywhere(
         return arena.strike(chosen.operation, Plan(at=at, act=act))
 
     whole = round.size == "full"
-    with Ahead(struck_at, everything, all_in_turn=whole and round.only_case is None) as ahead:
+    with Ahead(struck_at, everything, in_turn=round.numbers(len(everything)) if whole else range(0)) as ahead:
         for case in round.cases(quick=turns * len(targets) + len(always), full=len(everything), name="kills"):
             turn, which = divmod(case.number, len(targets))
             if whole:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import itertools
 import json
 import random
-import signal
 import time
 from collections.abc import Callable
 from typing import Any
 
 import perdure
-from proof.fuzzing import Hung
+from proof.fuzzing import Hung, watch
 from proof.harness import Round
 from proof.parsers import Parser
 
@@ -157,7 +156,7 @@ def _judge(round: Round, parser: Parser, name: str, of: Callable[[int], Any]) ->
 
 def _cpu_s(parser: Parser, value: Any) -> float:
     began = time.process_time()
-    signal.setitimer(signal.ITIMER_REAL, 10 * LONGEST_S)
+    watch(2 * LONGEST_S)
     try:
         answer = parser.read(value)
         if hasattr(answer, "__next__"):
@@ -166,5 +165,5 @@ def _cpu_s(parser: Parser, value: Any) -> float:
     except (perdure.PerdureError, Hung):
         pass  # how it refuses is judged elsewhere; one that hangs has taken its time
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        watch(0)
     return time.process_time() - began

@@ -38,7 +38,7 @@ def as_markdown(outcomes: Sequence[Outcome], machine: dict[str, object]) -> str:
     ]
     for one in outcomes:
         verdict = one.verdict if one.verdict == "kept" else f"**{one.verdict}**"
-        round = f"{one.seed} ({one.size}{'' if one.case is None else f', case {one.case}'})"
+        round = f"{one.seed} ({one.extent})"
         lines.append(row(one.promise.id, one.promise.says, one.figure, verdict, round, f"{one.seconds:.0f} s"))
     for one in outcomes:
         lines += ["", *_details(one)]

@@ -149,19 +149,19 @@ class Arena:
 
 
 class Ahead(Generic[Place]):
-    """Strikes the next place while what the one before has left is judged; only when all of them are tried in turn."""
+    """Strikes the next place while what the one before has left is judged, as long as they are tried in turn."""
 
-    def __init__(self, strike: Callable[[Place], Struck], places: Sequence[Place], *, all_in_turn: bool) -> None:
+    def __init__(self, strike: Callable[[Place], Struck], places: Sequence[Place], *, in_turn: range) -> None:
         self._strike = strike
         self._places = places
-        self._all = all_in_turn
+        self._in_turn = in_turn
         self._pool = ThreadPoolExecutor(1)
         self._following: Future[Struck] | None = None
 
     def struck(self, place: Place, number: int) -> Struck:
-        """The child of that place, which is the one of that number if all are tried in turn."""
+        """The child of that place, which is the one of that number if they are tried in turn."""
         struck = self._strike(place) if self._following is None else self._following.result()
-        goes_on = self._all and number + 1 < len(self._places)
+        goes_on = number + 1 in self._in_turn
         self._following = self._pool.submit(self._strike, self._places[number + 1]) if goes_on else None
         return struck
 

@@ -99,7 +99,7 @@ def run(round: Round) -> None:
         def struck_by(trial: Trial) -> Struck:
             return made.strike(trial.operation, trial.plan, states=trial.states, **trial.lives)
 
-        with Ahead(struck_by, everything, all_in_turn=whole and round.only_case is None) as ahead:
+        with Ahead(struck_by, everything, in_turn=round.numbers(len(everything)) if whole else range(0)) as ahead:
             for case in round.cases(quick=QUICK_ROUNDS * len(kinds), full=len(everything), name="faults"):
                 if whole:
                     trial = everything[case.number]
@@ -109,7 +109,8 @@ def run(round: Round) -> None:
                 for trial in case.chance.sample(some, min(QUICK_TRIES, len(some))):
                     if _judge(round, trial, ahead.struck(trial, case.number)):
                         break
-        _background(round, made)
+        if round.begins:
+            _background(round, made)
 
 
 def _trials(round: Round, arena: Arena, operation: Operation) -> Iterator[Trial]:

@@ -129,7 +129,7 @@ def _exercised(round: Round, backend: str, tried: Tried) -> None:
     unanswered = sorted(tried.called.keys() - tried.answered.keys())
     round.facts[f"operations on {backend}"] = len(tried.offered)
     round.facts[f"never answered on {backend}"] = [" ".join(one) for one in unanswered]
-    if round.size == "full" and round.only_case is None:
+    if round.size == "full" and round.is_whole:
         round.check(not missed, "never called", f"{backend}: {missed}")
 
 

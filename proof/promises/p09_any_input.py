@@ -12,10 +12,13 @@ import multiprocessing
 import os
 import resource
 import shutil
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +33,12 @@ from proof.harness import Case, Promise, Round
 from proof.hostile import Agreeing, Hostile, nested
 from proof.surface import Call, Plausible, World
 
-CASE_S = 900.0
-"""A case that has not told anything by then hangs where no watchdog reaches. On two busy cores a sound one took 270 s."""
+CASE_S = 900
+"""Of processor time. A case that has used more and told nothing goes round where no watchdog reaches."""
+STILL_S = 300.0
+"""Of the clock. A case that has used next to no processor time for so long waits for something that never comes."""
+STIRS_S = 0.5
+POLL_S = 5.0
 CASE_BYTES_MAX = 3 * 2**30
 """Memory that one case may take: an input that is small must not become large."""
 SOUND_TRIES = 12
@@ -95,7 +102,7 @@ def run(round: Round) -> None:
         slowest = max(slowest, tally.slowest)
         round.met(f"fuzzed {face}")
     round.facts["slowest call"] = f"{slowest[1]} {slowest[0]:.2f} s"
-    if round.only_case is None:
+    if round.begins:
         _reached(round, full_calls, answered, refused)
         http_probes.run(round)
         mcp_probes.run(round)
@@ -159,8 +166,8 @@ def _in_a_process(round: Round, case: Case, face: str) -> tuple[Round, Tally] | 
     process.start()
     there.close()
     try:
-        if not here.poll(CASE_S):
-            round.wrong("hangs", f"a case of {face} told nothing for {CASE_S:.0f} s, and no signal reached it")
+        if said := _hangs(here, process):
+            round.wrong("hangs", f"a case of {face} {said}, told nothing, and no signal reached it")
             return None
         try:
             part, tally, names = here.recv()
@@ -176,6 +183,30 @@ def _in_a_process(round: Round, case: Case, face: str) -> tuple[Round, Tally] | 
             process.join()
     PARSERS[:] = sorted({*PARSERS, *names})
     return part, tally
+
+
+def _hangs(here: Connection, process: BaseProcess) -> str:
+    """Wait until the case tells something; what is wrong if it never will."""
+    seen, since = 0.0, time.monotonic()
+    while not here.poll(POLL_S):
+        used = _processor_s(process)
+        if used > CASE_S:
+            return f"used {used:.0f} s of processor time"
+        if used > seen + STIRS_S:
+            seen, since = used, time.monotonic()
+        elif time.monotonic() > since + STILL_S:
+            return f"stood still for {STILL_S:.0f} s"
+    return ""
+
+
+def _processor_s(process: BaseProcess) -> float:
+    """Processor time that it has used; none of one that has ended."""
+    try:
+        stat = Path(f"/proc/{process.pid}/stat").read_text()
+    except FileNotFoundError:
+        return 0.0
+    in_user_mode, in_kernel = stat.rpartition(")")[2].split()[11:13]
+    return (int(in_user_mode) + int(in_kernel)) / os.sysconf("SC_CLK_TCK")
 
 
 def _add(round: Round, part: Round, case: Case) -> None:

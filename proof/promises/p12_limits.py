@@ -60,7 +60,7 @@ def run(round: Round) -> None:
         round.check(not scene.engine.verify().findings, "not whole", "the store of the bounds")
     finally:
         scene.close()
-    if round.only_case is None:
+    if round.begins:
         _http(round)
         _mcp(round)
         _new_names(round)

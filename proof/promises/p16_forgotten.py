@@ -152,10 +152,10 @@ def _run(round: Round) -> None:
     with _places(round) as places:
         for place in places:
             ways = HOW if place.data is None or round.size == "full" else QUICK_ON_POSTGRES
-            for how in ways if round.only_case is None else ():
+            for how in ways if round.begins else ():
                 with round.guarded(f"{place.name}, {how}"):
                     _forget_and_search(round, place, how)
-            for trial in (_forget_in_a_crowd, _forget_under_a_reader, _die_after_forgetting) if round.only_case is None else ():
+            for trial in (_forget_in_a_crowd, _forget_under_a_reader, _die_after_forgetting) if round.begins else ():
                 with round.guarded(f"{place.name}, {trial.__name__}"):
                     trial(round, place)
         boundaries = _boundaries(places[0])

@@ -52,7 +52,7 @@ def run(round: Round) -> None:
         running = [Running(round, server, stack) for server in SERVERS]
         for case in round.cases(quick=800, full=20_000, name="requests"):
             running[case.number % len(running)].try_one(drawn(case.chance, running[case.number % len(running)].server))
-    if round.only_case is None:
+    if round.begins:
         _the_process_itself(round)
 
 

@@ -61,7 +61,7 @@ def _run(round: Round) -> None:
         way = [*WAYS][case.number % len(WAYS)]
         with round.guarded(way):
             _take_away(round, case, way)
-    if round.only_case is None:
+    if round.begins:
         with round.guarded("another library"):
             _drop_locks(round)
 

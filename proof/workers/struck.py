@@ -28,7 +28,8 @@ from proof import small_disk
 from proof.operations import WAIT, Act, Operation, SteppedClock, drained, made_by_jobs, named, settings, stuck_jobs
 from proof.syscalls import VARIABLE, Control, Plan
 
-CHILD_S = 90
+CHILD_S = 900
+"""Of the clock, against a child that hangs."""
 FAULT_S = 1.2
 TROUBLE_S = 30.0
 """So long it is waited for a worker that notices: a busy machine lets its thread run late."""

@@ -39,7 +39,7 @@ def reports(monkeypatch, tmp_path):
 
     def here(promise, seed, given, _running):
         RAN.append(promise.id)
-        return run(promise, Round(promise.id, seed, "quick" if given.quick else "full", tmp_path, given.case))
+        return run(promise, Round(promise.id, seed, "quick" if given.quick else "full", tmp_path, given.case, given.part))
 
     monkeypatch.setattr(command_line, "_promises", lambda: {name: _promise(name) for name in ("P1", "P6", "P18")})
     monkeypatch.setattr(command_line, "_in_a_process", here)
@@ -82,6 +82,14 @@ def test_a_case_needs_exactly_one_promise(reports, capsys, promises):
     assert "--case is a case of one promise" in capsys.readouterr().err
 
 
+def test_the_parts_of_a_round_try_each_of_its_cases_once(reports):
+    for part in ("1/3", "2/3", "3/3"):
+        assert command_line.main(["run", "P6", "--seed", "3", "--part", part]) == 0
+    told = [json.loads((reports / f"P6-part-{number}-of-3.json").read_text())["outcomes"][0] for number in (1, 2, 3)]
+    assert [one["counts"]["tries"] for one in told] == [1, 2, 2]
+    assert [one["replay"] for one in told] == [f"python -m proof run P6 --seed 3 --part {number}/3" for number in (1, 2, 3)]
+
+
 def test_a_promise_named_twice_is_tried_once(reports):
     assert command_line.main(["run", "p6", "P6", "--case", "0"]) == 0
     assert RAN == ["P6"]
@@ -101,6 +109,9 @@ def test_an_unknown_promise_is_refused_with_those_there_are(reports, capsys):
         ["run", "--jobs", "0"],
         ["run", "--se", "3"],
         ["run", "--cas", "3"],
+        ["run", "P6", "--part", "2"],
+        ["run", "P6", "--part", "0/2"],
+        ["run", "P6", "--part", "3/2"],
         ["defects", "--jobs", "0"],
         ["simulate", "--seeds", "0"],
         ["simulate", "--seeds", "-3"],
@@ -155,6 +166,7 @@ def test_commands_take_whole_options_only_however_they_were_made():
         (["P18", "P6"], "P6-P18.md"),
         (["P6", "--quick"], "P6-quick.md"),
         (["P6", "--case", "3"], "P6-case-3.md"),
+        (["P6", "--part", "2/3"], "P6-part-2-of-3.md"),
     ],
     ids=str,
 )
