@@ -127,6 +127,7 @@ def forgeries(mark: str) -> list[str]:
         f"a\u0301\u0301\u0301{mark}",
         f"{mark}\u2060\u2061\u2062",
         mark + "\u200d" * 200,
+        f"{mark} \U0001f469" + "\u200d\ufe0f" * 100,
         f"pay\u200c{mark}\u200d\u200bment",
         "👩" + "\u200d" * 200 + f"🚀 {mark}",
         "\n" * 3_000 + mark,

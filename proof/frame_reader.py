@@ -41,7 +41,7 @@ _CONTROL = re.compile(
 # Order of characters turned, widths of nothing, tags, and what fonts of others would show. A joiner is other scripts' and emoji's own, one at a time.
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff\U000e0000-\U000e007f]"
-    r"|[\u200c\u200d]{2,}|[a-z][\u200c\u200d]|[\u200c\u200d][a-z]"
+    r"|[\u200c\u200d]{2,}|[a-z][\u200c\u200d]|[\u200c\u200d][a-z]|[\ufe00-\ufe0f]{2,}|[a-z][\ufe00-\ufe0f]"
 )
 _LINE_OF = {
     "memories": re.compile(

@@ -55,6 +55,47 @@ def test_two_hundred_in_a_row_become_the_one_that_is_needed(text: str) -> None:
     assert flaw(f"Ana wrote {dirty} today") == "has characters that nobody sees"
 
 
+@pytest.mark.parametrize(
+    ("dirty", "clean"),
+    [
+        ("👩" + "\u200d\ufe0f" * 100 + "b", "👩\ufe0fb"),
+        ("a" + "\ufe0f" * 100 + "b", "ab"),
+        ("a" + "\ufe03b\ufe05 " * 20, "a" + "b " * 20),
+        ("\ufe00Hello", "Hello"),
+        ("❤\ufe0f\ufe0e", "❤\ufe0f"),
+        ("1\ufe0f\u20e3", "1\ufe0f\u20e3"),
+        ("\u845b\ufe00", "\u845b\ufe00"),
+    ],
+    ids=ascii,
+)
+def test_a_style_stays_behind_what_it_styles_and_only_once(dirty: str, clean: str) -> None:
+    assert fenced(dirty) == clean
+
+
+def _tagged(letters: str) -> str:
+    return "🏴" + "".join(chr(0xE0000 + ord(letter)) for letter in letters) + "\U000e007f"
+
+
+@pytest.mark.parametrize("place", ["gbeng", "gbsct", "gbwls"])
+def test_flags_that_are_written_with_tags_stay(place: str) -> None:
+    assert fenced(_tagged(place)) == _tagged(place)
+    assert flaw(f"Ana wrote {_tagged(place)} today") is None
+
+
+@pytest.mark.parametrize("tags", ["obey", "gbengobey", "GBENG", ""])
+def test_tags_that_are_no_flag_are_taken_out(tags: str) -> None:
+    dirty = _tagged(tags)
+    assert fenced(dirty) == "🏴"
+    assert flaw(f"Ana wrote {dirty} today") == "has characters that nobody sees"
+
+
+def test_what_unicode_says_to_ignore_is_taken_out() -> None:
+    ignored = (
+        "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180f\u2065\u3164\uffa0\ufff0\U0001bca0\U0001bca3\U0001d173\U000e0001\U000e0fff"
+    )
+    assert fenced(f"pay{ignored}ment") == "payment"
+
+
 @given(st.text(st.sampled_from([*JOINERS, *"aक्षمی👨👩🏽❤ ️\n"]), max_size=40))
 def test_there_are_never_two_in_a_row_and_nothing_else_changes(text: str) -> None:
     kept = without_stray_joiners(text)

@@ -9,13 +9,20 @@ from perdure.domain.text.joiners import JOINERS, without_stray_joiners
 from perdure.domain.text.patterns import pattern
 
 FENCE = "memory"
+_PLACES = "|".join("".join(chr(0xE0000 + ord(letter)) for letter in name) for name in ("gbeng", "gbsct", "gbwls"))
+FLAG = pattern(f"(\U0001f3f4(?:{_PLACES})\U000e007f)")
+"""Of England, Scotland or Wales: the only emoji that are written with tags."""
 # Marks that turn what follows, and characters that show nothing but reach a model: soft hyphens, zero widths, tags. The two
 # joiners are apart: several scripts and emoji need them.
 _UNSHOWN = pattern(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f"
-    "\u2800\u3164\ud800-\udfff\ue000-\uf8ff\ufeff\uffa0\ufff0-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff\U000f0000-\U0010ffff]"
-    "|(?<=[\ufe00-\ufe0f])[\ufe00-\ufe0f]+"
+    lambda: (
+        f"{FLAG.pattern}|"
+        "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f"
+        "\u2800\u3164\ud800-\udfff\ue000-\uf8ff\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff\U000f0000-\U0010ffff]"
+    )
 )
+# The style of the character before: a second one has nothing to style, nor has one behind a letter or a blank.
+_STRAY_STYLE = pattern("(?<=[\ufe00-\ufe0f\\sA-Za-z])[\ufe00-\ufe0f]+|^[\ufe00-\ufe0f]+")
 # What some models read as the plain sign, and what they read as the plain letters of our fence's name.
 _OPENING = pattern("[<\u02c2\u1438\u2039\u227a\u2329\u276c\u276e\u27e8\u2991\u2a85\u3008\ufe64\uff1c]")
 _LIKE_LETTERS = str.maketrans(
@@ -66,8 +73,9 @@ def one_item(text: str) -> str:
 
 def visible(text: str) -> str:
     """`text` without characters that are not shown, and without marks that turn the order of what follows."""
-    shown = _UNSHOWN.sub("", text)
-    return without_stray_joiners(shown) if any(one in shown for one in JOINERS) else shown
+    shown = _UNSHOWN.sub(r"\1", text)
+    # Joiners first: where they stood between two styles, those are side by side now.
+    return _STRAY_STYLE.sub("", without_stray_joiners(shown) if any(one in shown for one in JOINERS) else shown)
 
 
 def attribute(text: str) -> str:

@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator
 
+from perdure.domain.text.fences import FLAG
 from perdure.domain.text.joiners import JOINERS, has_stray_joiners
 from perdure.domain.text.patterns import pattern
 from perdure.domain.text.secrets import secret_in
@@ -66,11 +67,12 @@ def holds_secret(text: str) -> bool:
 
 def hides_something(text: str) -> bool:
     """Whether there are characters in it that are not shown: they carry what people do not see and models do."""
-    for index, char in enumerate(text):
+    plain = FLAG.sub("", text)
+    for index, char in enumerate(plain):
         if char in "\n\t\r" or char in JOINERS:
             continue
         kind = unicodedata.category(char)
-        if kind in ("Cc", "Co", "Cs", "Cn") or (kind == "Cf" and not _hyphenates(text, index)):
+        if kind in ("Cc", "Co", "Cs", "Cn") or (kind == "Cf" and not _hyphenates(plain, index)):
             return True
     return any(one in text for one in JOINERS) and has_stray_joiners(text)
 
