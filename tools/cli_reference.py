@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,8 @@ PART = re.compile(r"(?<=<!-- commands -->\n).*?(?=<!-- end -->)", re.DOTALL)
 SELF_EVIDENT = re.compile(r"The \w+('s \w+)?\.")
 """What says no more of an argument than its name."""
 BLANK_LINE = "\n\n"
-COMMON_MIN = 3
-"""What means the same for so many commands is described once."""
+SENTENCE_END = re.compile(r"(?<=[.?!]) (?=[A-Z`])")
+ABOUT_OPTIONS = "What an option or an argument means for most commands. `--help` of a command says what it means there.\n"
 
 
 def page() -> str:
@@ -32,17 +32,19 @@ def page() -> str:
 
 def _sections() -> Iterator[str]:
     group: Any = typer.main.get_command(app)
-    sections = {
-        title: [one for name in map(name_of, entries) for one in leaves(group.commands[name], f"perdure {name}")]
-        for title, entries in SECTIONS.items()
-    }
-    lines = Counter(line for commands in sections.values() for _, command in commands for line in _lines(command).values())
-    common = {line for line, count in lines.items() if count >= COMMON_MIN}
-    yield "\n".join(["## Common arguments and options\n", *sorted(common), ""])
-    for title, commands in sections.items():
+    said: dict[str, Counter[str]] = {}
+    for title, entries in SECTIONS.items():
         yield f"## {title}\n"
-        for words, command in commands:
-            yield from _command(words, command, common)
+        for name in map(name_of, entries):
+            for words, command in leaves(group.commands[name], f"perdure {name}"):
+                yield _command(words, command)
+                for flags, text in _meanings(command):
+                    said.setdefault(flags, Counter())[text] += 1
+        yield ""
+    yield f"## Options\n\n{ABOUT_OPTIONS}"
+    ordered = sorted(said.items(), key=lambda one: one[0].strip("`-[]").lower())
+    yield from (f"- {flags}: {texts.most_common(1)[0][0]}" for flags, texts in ordered)
+    yield ""
 
 
 def leaves(command: Any, words: str) -> Iterator[tuple[str, Any]]:
@@ -54,30 +56,24 @@ def leaves(command: Any, words: str) -> Iterator[tuple[str, Any]]:
         yield from leaves(child, f"{words} {name}")
 
 
-def _command(words: str, command: Any, common: Collection[str]) -> Iterator[str]:
-    said, _, examples = (command.help or "").partition("Example")
+def _command(words: str, command: Any) -> str:
+    """A command in a line: what it takes, what it does, and its options with their defaults."""
     placed = [_flags(one) for one in command.params if one.param_type_name == "argument"]
-    yield f"### `{' '.join([words, *placed])}`\n\n{_joined(said.partition(BLANK_LINE)[0])}\n"
-    lines = _lines(command)
-    rows = [f"{line}{_default(one)}" for one, line in lines.items() if line not in common]
-    also = [
-        f"`{_flags(one)}`{_default(one)}" for one, line in lines.items() if line in common and one.param_type_name == "option"
-    ]
-    rows += [f"- Also {', '.join(also)}."] if also else []
-    yield from (["\n".join([*rows, ""])] if rows else [])
-    example = next(iter(re.findall(r"perdure .+", examples)), words)
-    if example.removesuffix(" --user ana") != words:
-        yield f"Example: `{example}`\n"
+    options = [f"`{_flags(one)}`{_default(one)}" for one in command.params if one.param_type_name == "option" and _offered(one)]
+    does = SENTENCE_END.split(_joined((command.help or "").partition(BLANK_LINE)[0]), maxsplit=1)[0]
+    return f"- `{' '.join([words, *placed])}`: {does}" + (f" Options: {', '.join(options)}." if options else "")
 
 
-def _lines(command: Any) -> dict[Any, str]:
-    """The line of each parameter, but for what its name says already."""
-    found = ((one, _joined(one.help or "")) for one in command.params if "--help" not in one.opts)
-    return {one: f"- `{_flags(one)}`: {said}" for one, said in found if _needs_words(one, said)}
+def _meanings(command: Any) -> Iterator[tuple[str, str]]:
+    """The words of each parameter, but for what its name says already."""
+    for one in command.params:
+        text = _joined(one.help or "")
+        if text and _offered(one) and (one.param_type_name == "option" or not SELF_EVIDENT.fullmatch(text)):
+            yield f"`{_flags(one).strip('[]')}`", text
 
 
-def _needs_words(one: Any, said: str) -> bool:
-    return bool(said) and (one.param_type_name == "option" or not SELF_EVIDENT.fullmatch(said))
+def _offered(one: Any) -> bool:
+    return "--help" not in one.opts
 
 
 def _flags(one: Any) -> str:

@@ -17,16 +17,14 @@ import re
 import sys
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Any, NamedTuple
 
 from perdure import Engine, Memory, types
 from perdure.domain.errors import PerdureError
 from perdure.domain.scope import ID_BYTES_MAX
-from perdure.handles.operation import Arg, Handle, Parameter, parameters
+from perdure.handles.operation import Parameter, parameters
 
 ROOT = Path(__file__).parents[1]
 CALLS, SETTINGS = (ROOT / "docs" / "reference" / name for name in ("python-calls.md", "settings.md"))
@@ -51,20 +49,18 @@ HANDLES = {
 }
 INTRO = """# Python calls
 
-Every public name, generated from the code by `tools/reference.py`. [Python](python.md) shows how they work together.
-
-Counts are 0 or more, limits 1 or more. A parameter that means the same in several calls of a class is described at the first of
-them. Fields of the values in `perdure.types` that say what they are stand by name alone.
+Every public name, written from the code by `tools/reference.py`. `help(call)` has the whole contract, [Parameters](#parameters)
+what can be given; [Python](python.md) shows how the calls work together.
 """
-ERRORS = "Errors, each with its code and whether to retry, are listed in [Errors](errors.md): {}.\n"
+ABOUT_PARAMETERS = "What a parameter means in most calls. Counts are 0 or more, limits 1 or more.\n"
+ERRORS = "Errors, each with its code and whether to retry: {}. See [Errors](errors.md).\n"
 ON_ANOTHER_PAGE = {"Settings": "settings.md", "Layers": "settings.md#layers", "Limits": "settings.md#limits"}
 """Classes whose fields another page lists."""
-COMMON_MIN = 4
-"""A parameter that means the same in so many calls is described once."""
 LARGE = 10**9
 """A bound from here on is only that of the number itself."""
 SELF_EVIDENT = re.compile(r"The \w+('s \w+)?\.")
 """What says no more than the name of the parameter."""
+SENTENCE_END = re.compile(r"(?<=[.?!])(?<!e\.g\.)(?<!i\.e\.) (?=[A-Z`])")
 PART = re.compile(r"(?P<start><!-- keys: (?P<name>\w+) -->\n).*?(?P<end><!-- end -->)", re.DOTALL)
 
 
@@ -108,103 +104,67 @@ def keys(group: str) -> str:
 # The calls
 
 
-@dataclass(frozen=True)
-class Attribute:
+class Attribute(NamedTuple):
     declared: str
     text: str
 
-    def whole(self) -> str:
-        return self.declared
-
-    def named(self) -> str:
+    @property
+    def name(self) -> str:
         return self.declared.partition(":")[0]
-
-    def typed(self) -> str:
-        return self.declared.partition(" = ")[0]
 
 
 def calls() -> str:
-    common = repeated()
-    parts = [INTRO, "## Common parameters\n", "\n".join([*common, ""])]
+    parts = [INTRO]
     for name, about in MODULES.items():
         parts.append(f"## {name}\n\n{about}\n")
-        if name == "perdure.handles":
-            for module, classes in HANDLES.items():
-                parts += [described(one, getattr(importlib.import_module(module), one), common) for one in classes]
-            continue
-        module = importlib.import_module(name)
         if name == "perdure.aio":
-            parts.append(twins(module))
+            parts.append(f"{', '.join(f'`{one}`' for one in public(name))}.\n")
             continue
-        public = {one: getattr(module, one) for one in sorted(module.__all__, key=str.lower)}
-        errors = [f"`{one}`" for one, value in public.items() if is_error(value)]
-        parts += [ERRORS.format(", ".join(errors))] if errors else []
-        parts += [described(one, value, common) for one, value in public.items() if not is_error(value)]
-    return "\n".join(parts)
+        for title, value in public(name).items():
+            parts.append(one_class(title, value) if inspect.isclass(value) else one_value(title, value))
+        parts += [ERRORS.format(", ".join(f"`{one}`" for one in errors))] if (errors := errors_of(name)) else []
+    return "\n".join([*parts, "## Parameters\n", ABOUT_PARAMETERS, *meanings(), ""])
 
 
-def repeated() -> list[str]:
-    """The lines of parameters that many calls have, with the same words: they stand once, before all calls."""
-    handles = [getattr(importlib.import_module(module), one) for module, classes in HANDLES.items() for one in classes]
-    kinds = [Engine, Memory, *handles]
-    lines = Counter(line for kind in kinds for _, node, owner in methods(kind) for line in given(kind, node, owner))
-    return sorted(line for line, count in lines.items() if count >= COMMON_MIN)
+def public(module: str) -> dict[str, Any]:
+    """What a module offers, by name; errors have a page of their own."""
+    if module == "perdure.handles":
+        return {one: getattr(importlib.import_module(home), one) for home, classes in HANDLES.items() for one in classes}
+    found = importlib.import_module(module)
+    return {one: value for one in sorted(found.__all__, key=str.lower) if not is_error(value := getattr(found, one))}
+
+
+def errors_of(module: str) -> list[str]:
+    found = importlib.import_module(module)
+    return sorted(one for one in getattr(found, "__all__", ()) if is_error(getattr(found, one)))
 
 
 def is_error(value: Any) -> bool:
     return inspect.isclass(value) and issubclass(value, PerdureError)
 
 
-def twins(module: ModuleType) -> str:
-    """Names alone: what they do stands at their twins."""
-    lines = [f"- `{one}`: {first(inspect.getdoc(getattr(module, one)) or '')}" for one in sorted(module.__all__, key=str.lower)]
-    return "\n".join([*lines, ""])
+def one_value(title: str, value: Any) -> str:
+    """A function, or a constant, in a line."""
+    if not inspect.isfunction(value):
+        choices = ", ".join(f"`{one}`" for one in getattr(value, "__args__", ()))
+        return f"### `{title}`\n\n{f'One of {choices}' if choices else f'A constant: {type(value).__name__}'}.\n"
+    [node] = ast.parse(textwrap.dedent(inspect.getsource(value))).body
+    assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)  # noqa: S101 - it is the source of a function
+    return f"### `{title}`\n\n`{signature(node)}`\n\n{first_sentence(inspect.getdoc(value) or '')}\n"
 
 
-def described(title: str, value: Any, common: Collection[str]) -> str:
-    if inspect.isclass(value):
-        return one_class(title, value, common)
-    if inspect.isfunction(value):
-        [node] = ast.parse(textwrap.dedent(inspect.getsource(value))).body
-        assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)  # noqa: S101 - it is the source of a function
-        return "\n".join(
-            [f"### `{title}`", "", f"`{signature(node)}`", "", prose(inspect.getdoc(value) or ""), "", *unpacked(node, value)]
-        )
-    return f"### `{title}`\n\n{kind_of(value)}\n"
-
-
-def kind_of(value: Any) -> str:
-    choices = getattr(value, "__args__", ())
-    if choices and all(isinstance(one, str) for one in choices):
-        return f"One of {', '.join(f'`{one}`' for one in choices)}."
-    if isinstance(value, dict):
-        return f"A table of {len(value)}: {', '.join(f'`{one}`' for one in value)}."
-    return f"A constant: {type(value).__name__}."
-
-
-def one_class(title: str, kind: type, common: Collection[str]) -> str:
-    lines = [f"### `{title}`", "", *filter(None, [prose(own_doc(kind))]), ""]
+def one_class(title: str, kind: type) -> str:
+    """What it is, its fields by name, and a line for each call."""
+    lines = [f"### `{title}`", "", *filter(None, [first_sentence(own_doc(kind))]), ""]
     if page := ON_ANOTHER_PAGE.get(kind.__name__):
         return "\n".join([*lines, f"Its fields: [Settings]({page}).", ""])
-    fields = [one for one in attributes(kind).values() if not one.declared.startswith("kind: RecordKind")]
-    form = Attribute.typed if title in types.__all__ else Attribute.whole
-    bare = Attribute.named if title in types.__all__ else Attribute.whole
-    plain = ", ".join(f"`{bare(one)}`" for one in fields if not one.text)
-    lines += [f"- {plain}"] if plain else []
-    lines += [f"- `{form(one)}`: {one.text}" for one in fields if one.text]
-    seen = set(common)
-    for name, node, owner in methods(kind):
-        said = inline(ast.get_docstring(node) or "")
-        if not said or not for_callers(title, node):
-            continue
-        is_property = any(isinstance(one, ast.Name) and one.id == "property" for one in node.decorator_list)
-        returned = f": {ast.unparse(node.returns)}" if node.returns else ""
-        shown = f"{name}{returned}" if is_property else called(node) if declared(kind, name) else signature(node)
-        lines.append(f"- `{shown}`: {said}")
-        if not said.startswith("As `"):
-            lines += [f"    {line}" for line in given(kind, node, owner) if line not in seen]
-            seen.update(given(kind, node, owner))
-    return "\n".join([*lines, ""])
+    fields = [one.name for one in attributes(kind).values() if one.name != "kind" or "RecordKind" not in one.declared]
+    lines += [f"Fields: {', '.join(f'`{one}`' for one in fields)}.", ""] if fields else []
+    for node in methods(kind):
+        said = ast.get_docstring(node) or ""
+        if said and for_callers(title, node):
+            lines.append(f"- `{called(node)}`: {first_sentence(said)}")
+    return "\n".join(lines).rstrip() + "\n"
 
 
 def for_callers(title: str, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
@@ -213,14 +173,17 @@ def for_callers(title: str, node: ast.FunctionDef | ast.AsyncFunctionDef) -> boo
     return not node.name.startswith("test_") and not (title in types.__all__ and (written or node.name in ("terms", "body")))
 
 
-def declared(kind: type, name: str) -> bool:
-    """Whether it is an operation, whose parameters say what they mean."""
-    return issubclass(kind, Handle) and inspect.isfunction(inspect.getattr_static(kind, name))
-
-
-def given(kind: type, node: ast.FunctionDef | ast.AsyncFunctionDef, owner: type) -> list[str]:
-    """What a method takes, a line for each."""
-    return list(taken(inspect.getattr_static(kind, node.name)) if declared(kind, node.name) else unpacked(node, owner))
+def meanings() -> list[str]:
+    """What each parameter of the operations means: once, in the words that most calls have for it."""
+    said: dict[str, Counter[str]] = {}
+    for kind in (Engine, Memory, *public("perdure.handles").values()):
+        for node in methods(kind):
+            method = inspect.getattr_static(kind, node.name)
+            for one in parameters(method) if inspect.isfunction(method) else ():
+                text = " ".join(filter(None, (one.arg.text, bounds(one))))
+                if one.arg.text and not SELF_EVIDENT.fullmatch(one.arg.text):
+                    said.setdefault(one.name, Counter())[text] += 1
+    return [f"- `{name}`: {texts.most_common(1)[0][0]}" for name, texts in sorted(said.items())]
 
 
 def own_doc(kind: type) -> str:
@@ -235,9 +198,6 @@ def attributes(kind: type) -> dict[str, Attribute]:
     for owner in reversed(ours(kind)):
         body = body_of(owner)
         for node, after in zip(body, [*body[1:], None], strict=True):
-            if isinstance(node, ast.Assign) and (name := ast.unparse(node.targets[0])) in found:  # a subclass says otherwise
-                declared = f"{found[name].declared.partition(' = ')[0]} = {ast.unparse(node.value)}"
-                found[name] = Attribute(declared, found[name].text)
             if not isinstance(node, ast.AnnAssign) or not isinstance(node.target, ast.Name) or node.target.id.startswith("_"):
                 continue
             said = after.value.value if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) else ""
@@ -245,7 +205,7 @@ def attributes(kind: type) -> dict[str, Attribute]:
     return found
 
 
-def methods(kind: type) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef, type]]:
+def methods(kind: type) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
     seen: set[str] = set()
     for owner in ours(kind):
         for node in body_of(owner):
@@ -256,7 +216,7 @@ def methods(kind: type) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFuncti
             ):
                 seen.add(node.name)
                 if not any("overload" in ast.unparse(one) or "setter" in ast.unparse(one) for one in node.decorator_list):
-                    yield node.name, node, owner
+                    yield node
 
 
 def ours(kind: type) -> list[type]:
@@ -275,35 +235,13 @@ def signature(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
 
 
 def called(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
-    """The signature of an operation by names and defaults: its parameters follow, one by one."""
+    """The signature of a call by names and defaults, or a property with its type."""
+    if any(isinstance(one, ast.Name) and one.id == "property" for one in node.decorator_list):
+        return f"{node.name}: {ast.unparse(node.returns)}" if node.returns else node.name
     bare = copy.deepcopy(node)
     for one in (*bare.args.posonlyargs, *bare.args.args, *bare.args.kwonlyargs):
         one.annotation = None
     return signature(bare)
-
-
-def taken(method: Callable[..., Any]) -> Iterator[str]:
-    """What a call of a handle takes: types, words and bounds, as every face has them."""
-    for one in parameters(method):
-        given = "None" if one.optional else ""
-        hint = " | ".join(part for part in (type_name(one.type), given) if part)
-        if one.arg.text and not SELF_EVIDENT.fullmatch(one.arg.text):
-            yield f"- `{one.name}: {hint}`: {' '.join(filter(None, (one.arg.text, bounds(one))))}"
-
-
-def type_name(hint: Any) -> str:
-    """A type in few words."""
-    if get_origin(hint) is Annotated:
-        return type_name(get_args(hint)[0])
-    if get_origin(hint) in (Union, UnionType):
-        return " | ".join(type_name(one) for one in get_args(hint))
-    if get_origin(hint) is Literal:
-        return " | ".join(repr(one) for one in get_args(hint))
-    if get_origin(hint) is Callable:
-        return "Callable"
-    name = getattr(hint, "__name__", str(hint))
-    inner = ", ".join("..." if one is ... else type_name(one) for one in get_args(hint))
-    return f"{name}[{inner}]" if inner else name
 
 
 def bounds(one: Parameter) -> str:
@@ -311,7 +249,7 @@ def bounds(one: Parameter) -> str:
     arg = one.arg
     if arg.choices:
         return f"One of {', '.join(f'`{choice}`' for choice in arg.choices)}."
-    if arg.max_length and not is_id(arg):
+    if arg.max_length and arg.max_length != ID_BYTES_MAX:
         return f"At most {arg.max_length:,} {'characters' if one.item is None else 'items'}."
     highest = arg.le if arg.le is not None and arg.le < LARGE else None
     lowest = arg.ge if arg.ge not in (0, 1) or highest is not None else None
@@ -322,34 +260,13 @@ def bounds(one: Parameter) -> str:
     return "" if lowest is None else f"At least {lowest:,}."
 
 
-def is_id(arg: Arg) -> bool:
-    """Whether its length is that of every id, which need not be said each time."""
-    return arg.max_length == ID_BYTES_MAX
-
-
-def unpacked(node: ast.FunctionDef | ast.AsyncFunctionDef, where: Any) -> list[str]:
-    """The keywords that stand behind `**fields: Unpack[…]`."""
-    annotation = node.args.kwarg.annotation if node.args.kwarg else None
-    found = re.fullmatch(r"Unpack\[(\w+)\]", ast.unparse(annotation)) if annotation else None
-    if found is None:
-        return []
-    kind = getattr(sys.modules[where.__module__], found[1])
-    return [f"- `{one.declared}`{': ' if one.text else ''}{one.text}" for one in attributes(kind).values()]
-
-
 def inline(text: str) -> str:
-    """A docstring in one line, as it stands in a list."""
+    """A docstring in one line."""
     return " ".join(text.split())
 
 
-def first(text: str) -> str:
-    return inline(text.partition("\n\n")[0])
-
-
-def prose(text: str) -> str:
-    return "\n\n".join(
-        part if part.startswith(("|", "- ", "    ")) else inline(part) for part in inspect.cleandoc(text).split("\n\n")
-    )
+def first_sentence(text: str) -> str:
+    return SENTENCE_END.split(inline(text.partition("\n\n")[0]), maxsplit=1)[0]
 
 
 if __name__ == "__main__":

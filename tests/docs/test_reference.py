@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 
 import pytest
 
 import cli_reference
+import perdure
 import reference
+from perdure.handles.operation import is_operation, parameters
 
 PAGES = reference.pages()
 
@@ -21,8 +24,16 @@ def test_a_key_without_a_meaning_or_a_call_without_a_word_would_show() -> None:
     assert " |  |" not in PAGES[reference.SETTINGS]
     page = PAGES[reference.CALLS]
     assert "- `append(role, content, *, id=None, at=None, session=None, tokens=None, metadata=None, " in page
-    assert "    - `role: 'user' | 'assistant' | 'tool' | 'system'`: Who said it.\n" in page
-    assert "    - `limit: int`: Hits at most. 1 to 100.\n" in page
+    assert "- `neighbours`: Messages on either side of a found one. 0 to 10.\n" in page
+    assert [name for name in _parameters() if f"\n- `{name}`: " not in page] == []
+
+
+def _parameters() -> set[str]:
+    """Those of the operations, but for what their names say already."""
+    handles = (perdure.Engine, perdure.Memory, *reference.public("perdure.handles").values())
+    methods = [method for kind in handles for _, method in inspect.getmembers(kind, inspect.isfunction)]
+    given = [one for method in methods if is_operation(method) for one in parameters(method)]
+    return {one.name for one in given if one.arg.text and not reference.SELF_EVIDENT.fullmatch(one.arg.text)}
 
 
 def test_the_commands_are_those_that_there_are() -> None:
