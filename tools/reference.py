@@ -52,7 +52,7 @@ INTRO = """# Python calls
 Every public name, written from the code by `tools/reference.py`. `help(call)` has the whole contract, [Parameters](#parameters)
 what can be given; [Python](python.md) shows how the calls work together.
 """
-ABOUT_PARAMETERS = "What a parameter means in most calls. Counts are 0 or more, limits 1 or more.\n"
+ABOUT_PARAMETERS = "Those that several calls take, as most mean them. Counts are 0 or more, limits 1 or more.\n"
 ERRORS = "Errors, each with its code and whether to retry: {}. See [Errors](errors.md).\n"
 ON_ANOTHER_PAGE = {"Settings": "settings.md", "Layers": "settings.md#layers", "Limits": "settings.md#limits"}
 """Classes whose fields another page lists."""
@@ -174,7 +174,7 @@ def for_callers(title: str, node: ast.FunctionDef | ast.AsyncFunctionDef) -> boo
 
 
 def meanings() -> list[str]:
-    """What each parameter of the operations means: once, in the words that most calls have for it."""
+    """What the parameters that several operations take mean: once, in the words that most of them have for it."""
     said: dict[str, Counter[str]] = {}
     for kind in (Engine, Memory, *public("perdure.handles").values()):
         for node in methods(kind):
@@ -183,7 +183,7 @@ def meanings() -> list[str]:
                 text = " ".join(filter(None, (one.arg.text, bounds(one))))
                 if one.arg.text and not SELF_EVIDENT.fullmatch(one.arg.text):
                     said.setdefault(one.name, Counter())[text] += 1
-    return [f"- `{name}`: {texts.most_common(1)[0][0]}" for name, texts in sorted(said.items())]
+    return [f"- `{name}`: {texts.most_common(1)[0][0]}" for name, texts in sorted(said.items()) if texts.total() > 1]
 
 
 def own_doc(kind: type) -> str:

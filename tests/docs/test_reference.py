@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -25,15 +26,16 @@ def test_a_key_without_a_meaning_or_a_call_without_a_word_would_show() -> None:
     page = PAGES[reference.CALLS]
     assert "- `append(role, content, *, id=None, at=None, session=None, tokens=None, metadata=None, " in page
     assert "- `neighbours`: Messages on either side of a found one. 0 to 10.\n" in page
-    assert [name for name in _parameters() if f"\n- `{name}`: " not in page] == []
+    assert [name for name in _shared_parameters() if f"\n- `{name}`: " not in page] == []
 
 
-def _parameters() -> set[str]:
-    """Those of the operations, but for what their names say already."""
+def _shared_parameters() -> set[str]:
+    """Those that several operations take, but for what their names say already."""
     handles = (perdure.Engine, perdure.Memory, *reference.public("perdure.handles").values())
     methods = [method for kind in handles for _, method in inspect.getmembers(kind, inspect.isfunction)]
     given = [one for method in methods if is_operation(method) for one in parameters(method)]
-    return {one.name for one in given if one.arg.text and not reference.SELF_EVIDENT.fullmatch(one.arg.text)}
+    taken = Counter(one.name for one in given if one.arg.text and not reference.SELF_EVIDENT.fullmatch(one.arg.text))
+    return {name for name, count in taken.items() if count > 1}
 
 
 def test_the_commands_are_those_that_there_are() -> None:
