@@ -58,7 +58,7 @@ def _operation(path: str, method: str, operation: dict[str, Any], schemas: dict[
     said += [f"Query: {', '.join(asked)}."] if asked else []
     said += [f"Body: {', '.join(fields)}."] if fields else []
     said += [f"Answers {_answers(operation)}."]
-    yield f"- `{method.upper()} {path}` (`{operation['operationId']}`): {' '.join(said)}"
+    yield f"- `{method.upper()} {path}`: {' '.join(said)}"
 
 
 def _is_own(parameter: dict[str, Any]) -> bool:

@@ -28,7 +28,7 @@ and writes this page. The versions are those in `tests/integrations/constraints`
 |---|---|---|---|---|
 """
 TAIL = """
-Without an adapter, through tools or MCP: [CrewAI, smolagents, Agno and Strands](../how-to/other-frameworks.md).
+How each is used, and CrewAI, smolagents, Agno and Strands through tools: [agent frameworks](../how-to/frameworks.md).
 Of your own: [embedders, rerankers, extractors, summarisers, importers and stores](../how-to/plugins.md).
 """
 
@@ -44,10 +44,8 @@ class Row:
     date: str
 
     def line(self) -> str:
-        page = frameworks.ROOT / "docs" / "how-to" / f"{self.name}.md"
-        shown = f"[`{self.name}`](../how-to/{page.name})" if page.is_file() else f"`{self.name}`"
         package = frameworks.FRAMEWORKS[self.name].requirements[0]
-        return f"| {shown} | {package} {self.version} | {self.suite} | {self.passed} | {self.date} |"
+        return f"| `{self.name}` | {package} {self.version} | {self.suite} | {self.passed} | {self.date} |"
 
 
 def rows(page: str) -> list[Row]:
@@ -55,7 +53,7 @@ def rows(page: str) -> list[Row]:
     cells = [
         [cell.strip() for cell in line.strip("|").split(" | ")]
         for line in page.splitlines()
-        if line.startswith(("| [`", "| `"))
+        if line.startswith("| `")
     ]
     return [Row(one[0].split("`")[1], one[1].rpartition(" ")[2], one[2], int(one[3]), one[4]) for one in cells]
 
