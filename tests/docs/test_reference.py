@@ -25,7 +25,7 @@ def test_a_key_without_a_meaning_or_a_call_without_a_word_would_show() -> None:
     assert " |  |" not in PAGES[reference.SETTINGS]
     page = PAGES[reference.CALLS]
     assert "- `append(role, content, *, id=None, at=None, session=None, tokens=None, metadata=None, " in page
-    assert "- `neighbours`: Messages on either side of a found one. 0 to 10.\n" in page
+    assert "- `budget_tokens`: Tokens at most. 100 to 10,000,000.\n" in page
     assert [name for name in _shared_parameters() if f"\n- `{name}`: " not in page] == []
 
 
