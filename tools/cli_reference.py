@@ -22,7 +22,7 @@ SELF_EVIDENT = re.compile(r"The \w+('s \w+)?\.")
 """What says no more of an argument than its name."""
 BLANK_LINE = "\n\n"
 SENTENCE_END = re.compile(r"(?<=[.?!]) (?=[A-Z`])")
-ABOUT_OPTIONS = "What an option or an argument means for most commands. `--help` of a command says what it means there.\n"
+ABOUT_OPTIONS = "Those that several commands take, as most mean them; `--help` after a command describes all of its own.\n"
 
 
 def page() -> str:
@@ -43,7 +43,7 @@ def _sections() -> Iterator[str]:
         yield ""
     yield f"## Options\n\n{ABOUT_OPTIONS}"
     ordered = sorted(said.items(), key=lambda one: one[0].strip("`-[]").lower())
-    yield from (f"- {flags}: {texts.most_common(1)[0][0]}" for flags, texts in ordered)
+    yield from (f"- {flags}: {texts.most_common(1)[0][0]}" for flags, texts in ordered if texts.total() > 1)
     yield ""
 
 

@@ -50,11 +50,7 @@ class Row:
 
 def rows(page: str) -> list[Row]:
     """The rows of a page."""
-    cells = [
-        [cell.strip() for cell in line.strip("|").split(" | ")]
-        for line in page.splitlines()
-        if line.startswith("| `")
-    ]
+    cells = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in page.splitlines() if line.startswith("| `")]
     return [Row(one[0].split("`")[1], one[1].rpartition(" ")[2], one[2], int(one[3]), one[4]) for one in cells]
 
 

@@ -6,6 +6,7 @@ python tools/mcp_reference.py        writes docs/reference/mcp.md
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -33,11 +34,11 @@ SET_WORDS = {
 }
 HEAD = """# MCP: tools, resources and prompts
 
-This page is generated from the code by `tools/mcp_reference.py`. How to connect an agent is told in
-[Give MCP clients a memory](../how-to/mcp.md).
+Every tool, resource and prompt, written from the code by `tools/mcp_reference.py`. [How to connect a client](../how-to/mcp.md).
 
 Both eras of the protocol are served: the handshake of 2025-11-25 and before, and 2026-07-28 without one.
 """
+SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[A-Z])")
 ERRORS = """## Errors
 
 What is wrong with a call comes back as a result with `isError`, in one shape: `{"success": false, "error": …, "remedy": …,
@@ -91,10 +92,10 @@ def _tools(every: Any) -> Iterator[str]:
 
 
 def _tool(offer: Offer) -> str:
-    """Its description as a model reads it, whether it writes, and its parameters by name: the schema has the rest."""
+    """What it does in a sentence, whether it writes, and its parameters by name: the schema has the rest."""
     schema = offer.schema()
     names = [f"`{name}`{'*' if name in schema['required'] else ''}" for name in schema["properties"]]
-    said = [f"- `{offer.name}` ({_marks(offer)}): {' '.join(offer.description.split())}"]
+    said = [f"- `{offer.name}` ({_marks(offer)}): {SENTENCE_END.split(' '.join(offer.description.split()), maxsplit=1)[0]}"]
     return " ".join([*said, *([f"Takes {', '.join(names)}."] if names else [])])
 
 
