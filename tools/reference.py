@@ -120,8 +120,13 @@ def calls() -> str:
         if name == "perdure.aio":
             parts.append(f"{', '.join(f'`{one}`' for one in public(name))}.\n")
             continue
-        for title, value in public(name).items():
-            parts.append(one_class(title, value) if inspect.isclass(value) else one_value(title, value))
+        told = [
+            one_class(title, value) if inspect.isclass(value) else one_value(title, value)
+            for title, value in public(name).items()
+        ]
+        lines = [one for one in told if one.startswith("- ")]
+        parts += ["\n".join([*lines, ""])] if lines else []
+        parts += [one for one in told if one not in lines]
         parts += [ERRORS.format(", ".join(f"`{one}`" for one in errors))] if (errors := errors_of(name)) else []
     return "\n".join([*parts, "## Parameters\n", ABOUT_PARAMETERS, *meanings(), ""])
 
@@ -147,24 +152,26 @@ def one_value(title: str, value: Any) -> str:
     """A function, or a constant, in a line."""
     if not inspect.isfunction(value):
         choices = ", ".join(f"`{one}`" for one in getattr(value, "__args__", ()))
-        return f"### `{title}`\n\n{f'One of {choices}' if choices else f'A constant: {type(value).__name__}'}.\n"
+        return f"- `{title}`: {f'One of {choices}' if choices else f'A constant: {type(value).__name__}'}."
     [node] = ast.parse(textwrap.dedent(inspect.getsource(value))).body
     assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)  # noqa: S101 - it is the source of a function
-    return f"### `{title}`\n\n`{signature(node)}`\n\n{first_sentence(inspect.getdoc(value) or '')}\n"
+    return f"- `{called(node)}`: {first_sentence(inspect.getdoc(value) or '')}"
 
 
 def one_class(title: str, kind: type) -> str:
-    """What it is, its fields by name, and a line for each call."""
-    lines = [f"### `{title}`", "", *filter(None, [first_sentence(own_doc(kind))]), ""]
+    """What it is, its fields by name, and a line for each call; one without calls is a line itself."""
+    about = first_sentence(own_doc(kind))
     if page := ON_ANOTHER_PAGE.get(kind.__name__):
-        return "\n".join([*lines, f"Its fields: [Settings]({page}).", ""])
+        return f"- `{title}`: {about} Its fields: [Settings]({page})."
     fields = [one.name for one in attributes(kind).values() if one.name != "kind" or "RecordKind" not in one.declared]
-    lines += [f"Fields: {', '.join(f'`{one}`' for one in fields)}.", ""] if fields else []
-    for node in methods(kind):
-        said = ast.get_docstring(node) or ""
-        if said and for_callers(title, node):
-            lines.append(f"- `{called(node)}`: {first_sentence(said)}")
-    return "\n".join(lines).rstrip() + "\n"
+    told = [(node, ast.get_docstring(node) or "") for node in methods(kind) if for_callers(title, node)]
+    lines = [f"- `{called(node)}`: {first_sentence(said)}" for node, said in told if said]
+    named = f"{title}({', '.join(fields)})" if fields else title
+    if not lines:
+        return f"- `{named}`: {about}" if about else f"- `{named}`"
+    return "\n".join(
+        [f"### `{title}`", "", *([about, ""] if about else []), *([f"`{named}`", ""] if fields else []), *lines, ""]
+    )
 
 
 def for_callers(title: str, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
