@@ -100,6 +100,9 @@ class Lesson:
 
     kind: RecordKind = "lesson"
 
+    def __str__(self) -> str:
+        return self.text
+
     @property
     def record_key(self) -> str:
         return self.id

@@ -89,6 +89,9 @@ class Injection:
     pending: int = 0
     """Jobs that have still to learn from what was written, so that this knows nothing of it; 0: there are none."""
 
+    def __str__(self) -> str:
+        return self.text
+
     @property
     def nothing(self) -> bool:
         """Nothing is injected: the goal runs as it is."""

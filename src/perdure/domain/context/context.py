@@ -67,6 +67,9 @@ class Context:
     pending: int = 0
     """Jobs that have still to learn from what was written, so that this knows nothing of it; 0: there are none."""
 
+    def __str__(self) -> str:
+        return self.text
+
     @property
     def system(self) -> str:
         """The blocks that change seldom as one text for a system message; empty if there are none."""
@@ -203,6 +206,9 @@ class Prompt:
     """What did not fit, in words."""
     notes: tuple[str, ...] = ()
     """What went wrong on the way, such as a file that cannot be read."""
+
+    def __str__(self) -> str:
+        return self.text
 
     @property
     def text(self) -> str:

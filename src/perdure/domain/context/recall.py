@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, get_args
@@ -172,6 +172,9 @@ class Hit:
     against: tuple[str, ...] = ()
     """Of a proposal, the statements it speaks against."""
 
+    def __str__(self) -> str:
+        return self.text
+
 
 @dataclass(frozen=True, slots=True)
 class SeriesGap:
@@ -258,6 +261,16 @@ class Recall:
     """What came next and why it is not among the hits, if an explanation was asked for."""
     pending: int = 0
     """Jobs that have still to learn from what was written, so that this knows nothing of it; 0: there are none."""
+
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self.hits)
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    def __str__(self) -> str:
+        lines = [f"{place}. {hit} ({hit.at:%Y-%m-%d}, score {hit.score:.2f})" for place, hit in enumerate(self.hits, 1)]
+        return "\n".join([*(lines or ["No results."]), *(f"Not covered: {line}" for line in self.uncovered.lines())])
 
     def explain(self) -> str:
         """How the question was understood, and why each hit stands where it stands, as text."""

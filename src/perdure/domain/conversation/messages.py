@@ -68,6 +68,9 @@ class Message:
     repeated: bool = field(default=False, compare=False)
     """True when this append found the message already held and stored nothing."""
 
+    def __str__(self) -> str:
+        return f"{self.role}: {self.content}"
+
 
 @dataclass(frozen=True, slots=True)
 class Session:

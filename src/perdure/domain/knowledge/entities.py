@@ -40,6 +40,9 @@ class Entity:
 
     kind: RecordKind = "entity"
 
+    def __str__(self) -> str:
+        return self.label
+
     @property
     def record_key(self) -> str:
         return self.ref
@@ -83,6 +86,9 @@ class Todo:
 
     kind: RecordKind = "todo"
 
+    def __str__(self) -> str:
+        return self.content
+
     @property
     def record_key(self) -> str:
         return self.id
@@ -113,6 +119,9 @@ class AgentTask:
     progress: float = 0.0
 
     kind: RecordKind = "task"
+
+    def __str__(self) -> str:
+        return self.description
 
     @property
     def record_key(self) -> str:

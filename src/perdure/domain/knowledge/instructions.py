@@ -36,6 +36,9 @@ class Instruction:
 
     kind: RecordKind = "instruction"
 
+    def __str__(self) -> str:
+        return self.content
+
     @property
     def record_key(self) -> str:
         return self.id

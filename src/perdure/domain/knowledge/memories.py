@@ -95,6 +95,9 @@ class Statement:
     against: tuple[str, ...] = ()
     """Of a proposal, the statements it speaks against."""
 
+    def __str__(self) -> str:
+        return self.content
+
     @property
     def kind(self) -> RecordKind:
         return "statement"

@@ -36,6 +36,13 @@ class Outcome:
     also: tuple[Outcome, ...] = ()
     """What became of the other facts, where one sentence told several."""
 
+    def __str__(self) -> str:
+        said = self.proposal.content if self.statement is None else self.statement.content
+        lines = [f"{self.verdict}: {said}", *(f"  no longer: {one.content}" for one in self.closed)]
+        if self.reason is not None:
+            lines.append(f"  {self.reason}")
+        return "\n".join([*lines, *map(str, self.also)])
+
 
 class KnowledgeLedger(Protocol):
     """What is known so far, the changes of this run included."""

@@ -55,6 +55,9 @@ class MemoryWithStatements:
     memory: MemoryRecord
     statements: tuple[Statement, ...]
 
+    def __str__(self) -> str:
+        return self.content
+
     @property
     def content(self) -> str:
         """What it says, as one line."""
