@@ -221,8 +221,10 @@ def _memories_block(cards: Sequence[str], chosen: Sequence[_HitText], count: Cou
             day = _day(one.hit)
             parts.append(_heading(one.hit))
         parts.append(_line(one))
-    source = f"{len(cards)} entity cards, {len(chosen)} entries of the memory that fit the goal, what was said oldest first"
-    return with_cost(Block("memories", "What is remembered about this", source, "\n".join(parts), 0, volatile=True), count)
+    block = Block(
+        "memories", "What is remembered about this", "found for this goal, oldest first", "\n".join(parts), 0, volatile=True
+    )
+    return with_cost(block, count)
 
 
 def _day(hit: Hit) -> tuple[str, str]:
