@@ -26,7 +26,7 @@ from perdure.domain.context.recall import (
 from perdure.domain.conversation.agent_state import Agent, ChannelAgent
 from perdure.domain.knowledge.entities import AgentTask, Entity, Link, Rejection, Suggestion, Todo
 from perdure.domain.knowledge.instructions import Instruction
-from perdure.domain.knowledge.memories import MemoryRecord, Statement
+from perdure.domain.knowledge.memories import MemoryRecord, MemoryWithStatements, Statement
 from perdure.domain.knowledge.proposals import (
     EntityName,
     Evidence,
@@ -46,7 +46,7 @@ from perdure.ports.models import ChatModel, Embedder, ModelRefused, ModelTimeout
 from perdure.services.forget.forget import ForgetReport
 from perdure.services.knowledge.curation import AuditReport, Curation
 from perdure.services.knowledge.extraction import ExtractionReport
-from perdure.services.knowledge.memories import MemoryGroup, MemoryWithStatements
+from perdure.services.knowledge.memories import MemoryGroup
 from perdure.services.knowledge.review import PendingProposal
 from perdure.services.models.prompted import PromptedExtractor
 

@@ -12,7 +12,7 @@ from perdure.domain.knowledge.entities import AgentTask, Entity, Link, Rejection
 from perdure.domain.knowledge.instructions import Instruction
 from perdure.domain.knowledge.journal import Operation
 from perdure.domain.knowledge.keys import check_ref
-from perdure.domain.knowledge.memories import MemoryRecord, Statement
+from perdure.domain.knowledge.memories import MemoryRecord, MemoryWithStatements, Statement
 from perdure.domain.knowledge.proposals import IMPORTANCE_MAX, EntityType, FactType, MemoryType, TodoKind, TodoProposal
 from perdure.domain.scope import Scope
 from perdure.domain.text.rules import brief, check_choice, check_flag
@@ -29,7 +29,7 @@ from perdure.services.knowledge.curation import Auditor, AuditReport, Curation, 
 from perdure.services.knowledge.entities import Entities
 from perdure.services.knowledge.extraction import ExtractionReport, ExtractionService
 from perdure.services.knowledge.instructions import Instructions
-from perdure.services.knowledge.memories import Knowledge, MemoryGroup, MemoryQuery, MemoryWithStatements
+from perdure.services.knowledge.memories import Knowledge, MemoryGroup, MemoryQuery
 from perdure.services.knowledge.review import PendingProposal, ProposalReview
 from perdure.services.knowledge.seed_form import MEMORY_FORMS, MemoryForm, in_form
 from perdure.services.knowledge.todos import Todos

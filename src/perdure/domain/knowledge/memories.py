@@ -264,6 +264,22 @@ class MemoryRecord:
         return _body(self, ("created_at", "updated_at"))
 
 
+@dataclass(frozen=True, slots=True)
+class MemoryWithStatements:
+    """A memory with the statements that were asked for, oldest first."""
+
+    memory: MemoryRecord
+    statements: tuple[Statement, ...]
+
+    def __str__(self) -> str:
+        return self.content
+
+    @property
+    def content(self) -> str:
+        """What it says, as one line."""
+        return "; ".join(statement.content for statement in self.statements)
+
+
 def record_key(key: str, visible_to: str | None) -> str:
     """The key of a memory among all records: visible to one agent is another memory than visible to all."""
     return key if visible_to is None else f"{key}@{visible_to}"

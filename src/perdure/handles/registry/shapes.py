@@ -15,6 +15,7 @@ from perdure.domain.context.recall import Uncovered
 from perdure.domain.conversation.addresses import split_channel
 from perdure.domain.conversation.documents import CompactionReport, ContextData
 from perdure.domain.conversation.messages import Session
+from perdure.domain.knowledge.memories import MemoryWithStatements
 from perdure.domain.oversight import Injection, KeptResult
 from perdure.domain.portability import ImportReport
 from perdure.domain.reports import DoctorReport, Health, VerifyReport
@@ -25,7 +26,6 @@ from perdure.handles.series import answer_dict, cleanup_dict, merge_dict, series
 from perdure.services.documents.documents import face_json
 from perdure.services.forget.forget import ForgetReport
 from perdure.services.knowledge.curation import AuditReport
-from perdure.services.knowledge.memories import MemoryWithStatements
 from perdure.services.knowledge.seed_form import SeedMemory, seed_dict
 from perdure.services.series.aggregates import flat
 from perdure.services.series.series import Cleanup

@@ -12,11 +12,10 @@ from perdure.domain.context.recall import Recall
 from perdure.domain.conversation.messages import Message
 from perdure.domain.knowledge.entities import Todo
 from perdure.domain.knowledge.journal import Operation
-from perdure.domain.knowledge.memories import ROLE_OF_TRUST, TRUST_OF_ROLE, Statement, Trust, least
+from perdure.domain.knowledge.memories import ROLE_OF_TRUST, TRUST_OF_ROLE, MemoryWithStatements, Statement, Trust, least
 from perdure.domain.lessons import Lesson
 from perdure.interfaces.mcp.offers import fence
 from perdure.services.conversation.sessions import SessionLine
-from perdure.services.knowledge.memories import MemoryWithStatements
 
 NOTHING = "nothing here"
 _PLAIN = re.compile(r"[\w.:@/|+=~-]+")

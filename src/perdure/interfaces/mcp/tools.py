@@ -9,6 +9,7 @@ from typing import Any, get_origin
 from perdure.domain.conversation.messages import Message
 from perdure.domain.errors import InvalidInput
 from perdure.domain.knowledge.entities import Todo
+from perdure.domain.knowledge.memories import MemoryWithStatements
 from perdure.domain.lessons import Lesson
 from perdure.domain.oversight import KeptResult
 from perdure.domain.reports import DoctorReport
@@ -25,7 +26,6 @@ from perdure.handles.sessions.documents import DocumentHandle
 from perdure.interfaces.mcp import lines
 from perdure.interfaces.mcp.callers import ToolCaller
 from perdure.interfaces.mcp.offers import ITEMS, Offer, Spec, fence, fenced, flag, shape, text
-from perdure.services.knowledge.memories import MemoryWithStatements
 
 
 def tool(

@@ -20,7 +20,7 @@ from perdure.domain.jobs import Job
 from perdure.domain.knowledge.entities import AgentTask, Entity, Link, Rejection, Suggestion, Todo
 from perdure.domain.knowledge.instructions import Instruction
 from perdure.domain.knowledge.journal import Operation
-from perdure.domain.knowledge.memories import MemoryRecord, Statement
+from perdure.domain.knowledge.memories import MemoryRecord, MemoryWithStatements, Statement
 from perdure.domain.lessons import Lesson, ReplyReport
 from perdure.domain.oversight import Decision, Injection, KeptResult
 from perdure.domain.portability import ExportReport, ImportReport
@@ -33,7 +33,6 @@ from perdure.services.conversation.transcripts import Transcript
 from perdure.services.forget.forget import ForgetReport
 from perdure.services.knowledge.curation import AuditReport, Curation
 from perdure.services.knowledge.extraction import ExtractionReport
-from perdure.services.knowledge.memories import MemoryWithStatements
 from perdure.services.knowledge.review import PendingProposal
 from perdure.services.knowledge.seed_form import SeedMemory
 from perdure.services.series.series import Cleanup

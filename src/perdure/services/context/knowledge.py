@@ -10,7 +10,7 @@ from functools import partial
 from perdure.domain.context.recall import Hit, Recall, RecallQuery, SeriesGap
 from perdure.domain.knowledge.entities import Todo
 from perdure.domain.knowledge.keys import term_value
-from perdure.domain.knowledge.memories import Statement, to_memory, to_statement
+from perdure.domain.knowledge.memories import MemoryWithStatements, Statement, to_memory, to_statement
 from perdure.domain.knowledge.records import RecordQuery
 from perdure.domain.scope import Scope
 from perdure.engine.context.assemble import ContextKnowledge
@@ -20,7 +20,7 @@ from perdure.ports.clock import Clock
 from perdure.ports.store import Store, View
 from perdure.services.context.recall import RecallService
 from perdure.services.knowledge.instructions import standing_orders
-from perdure.services.knowledge.memories import Knowledge, MemoryWithStatements
+from perdure.services.knowledge.memories import Knowledge
 from perdure.services.knowledge.todos import due_todos
 from perdure.services.lessons.lessons import Lessons
 from perdure.services.lessons.rows import AddressLessons, own_lessons

@@ -14,7 +14,15 @@ from perdure.domain.errors import InvalidInput, LimitExceeded, NotFound
 from perdure.domain.knowledge.entities import Rejection, from_body
 from perdure.domain.knowledge.journal import Attribution, Operation, is_for
 from perdure.domain.knowledge.keys import parse_key, parse_ref, slug, term_value
-from perdure.domain.knowledge.memories import USER, MemoryRecord, Statement, Status, to_memory, to_statement
+from perdure.domain.knowledge.memories import (
+    USER,
+    MemoryRecord,
+    MemoryWithStatements,
+    Statement,
+    Status,
+    to_memory,
+    to_statement,
+)
 from perdure.domain.knowledge.proposals import (
     FACT_TYPES,
     MEMORY_TYPES,
@@ -46,22 +54,6 @@ READ_AT_ONCE = 20
 FOUNDATION_MAX = 20
 GROUPED_BY = ("type", "fact_type", "status", "pinned", "entities", "visible_to")
 PROPOSALS_MAX = 1_000
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryWithStatements:
-    """A memory with the statements that were asked for, oldest first."""
-
-    memory: MemoryRecord
-    statements: tuple[Statement, ...]
-
-    def __str__(self) -> str:
-        return self.content
-
-    @property
-    def content(self) -> str:
-        """What it says, as one line."""
-        return "; ".join(statement.content for statement in self.statements)
 
 
 @dataclass(frozen=True, slots=True)

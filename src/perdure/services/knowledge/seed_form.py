@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from perdure.domain.knowledge.memories import MemoryWithStatements
 from perdure.domain.text.rules import Json, check_choice
-from perdure.services.knowledge.memories import MemoryWithStatements
 
 MemoryForm = Literal["full", "seed"]
 MEMORY_FORMS: tuple[MemoryForm, ...] = ("full", "seed")

@@ -10,12 +10,12 @@ from rich.text import Text
 from perdure.domain.knowledge.entities import AgentTask, Entity, Rejection, Suggestion, Todo
 from perdure.domain.knowledge.instructions import Instruction
 from perdure.domain.knowledge.journal import Operation, words_of
-from perdure.domain.knowledge.memories import ROLE_OF_TRUST, MemoryRecord, Statement
+from perdure.domain.knowledge.memories import ROLE_OF_TRUST, MemoryRecord, MemoryWithStatements, Statement
 from perdure.interfaces.cli.lines.conversation import INDENT, heading, local, one_line, wrapped
 from perdure.services.forget.forget import ForgetReport
 from perdure.services.knowledge.curation import AuditReport, Curation
 from perdure.services.knowledge.extraction import ExtractionReport
-from perdure.services.knowledge.memories import MemoryGroup, MemoryWithStatements
+from perdure.services.knowledge.memories import MemoryGroup
 from perdure.services.knowledge.review import PendingProposal
 
 EVIDENCE_SHOWN = 3

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from fastapi import Response
 
+from perdure.domain.knowledge.memories import MemoryWithStatements
 from perdure.domain.knowledge.proposals import NewStatement
 from perdure.handles.memory import Memory
 from perdure.handles.operation import describe
 from perdure.interfaces.http import fields
 from perdure.interfaces.http.answers import answer, located, read_place
 from perdure.interfaces.http.derived import ANSWER, Made, Paging, Route, listed, table
-from perdure.services.knowledge.memories import MemoryWithStatements
 from perdure.services.knowledge.seed_form import SeedMemory
 from perdure.types import Outcome
 

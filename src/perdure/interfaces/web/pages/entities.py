@@ -11,12 +11,12 @@ from fastapi import APIRouter, Form, Query, Request, Response
 from pydantic import BaseModel
 
 from perdure.domain.knowledge.entities import Entity, Link, Suggestion
+from perdure.domain.knowledge.memories import MemoryWithStatements
 from perdure.domain.knowledge.proposals import ENTITY_TYPES
 from perdure.handles.memory import Memory
 from perdure.interfaces.web.charts import NARROW, WIDE, laid_out
 from perdure.interfaces.web.filters import entity_label
 from perdure.interfaces.web.page import PageLinks, memory_of, page, redirect_with_notice, undoable
-from perdure.services.knowledge.memories import MemoryWithStatements
 
 router = APIRouter()
 ROWS_MAX = 1_000

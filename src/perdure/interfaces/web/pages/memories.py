@@ -13,14 +13,14 @@ from fastapi import APIRouter, Form, Query, Request, Response
 from pydantic import BaseModel
 
 from perdure.domain.errors import InvalidInput, PerdureError
-from perdure.domain.knowledge.memories import Statement
+from perdure.domain.knowledge.memories import MemoryWithStatements, Statement
 from perdure.domain.knowledge.proposals import FACT_TYPES, MEMORY_TYPES, MemoryType
 from perdure.domain.text.rules import brief
 from perdure.handles.memory import Memory
 from perdure.interfaces.web.filters import entity_label
 from perdure.interfaces.web.page import PageLinks, acted, memory_of, own_page, page, redirect_with_notice, undoable, zone_of
 from perdure.interfaces.web.words import change_line, read_moment
-from perdure.services.knowledge.memories import MemoryGroup, MemoryWithStatements
+from perdure.services.knowledge.memories import MemoryGroup
 
 router = APIRouter()
 ROWS_MAX = 1_000
