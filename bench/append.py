@@ -27,7 +27,7 @@ import apsw
 import machine
 import perdure
 from machine import Interval, Sample, at_once, in_turn, in_turn_async
-from perdure.adapters.sql.files import schema
+from perdure.adapters.sql.statements import schema
 from perdure.adapters.sqlite.connections import connect
 from perdure.adapters.sqlite.store import SQL
 

@@ -19,15 +19,15 @@ from perdure.domain.conversation.layers import Layers
 from perdure.domain.knowledge import proposals
 from perdure.domain.limits import Limits
 from perdure.domain.text import rules as text
+from perdure.engine import series as specs
 from perdure.engine.conversation import append as appending
 from perdure.engine.documents import compaction as compaction
 from perdure.engine.documents import json_form
-from perdure.engine.series import merge as specs
 from perdure.handles import knowledge as handle_knowledge
 from perdure.ports import files as paths
 from perdure.services.access import keys as key_service
 from perdure.services.context import recall
-from perdure.services.conversation import history, turns
+from perdure.services.conversation import append, history
 from perdure.services.knowledge import todos
 from perdure.services.lessons import agents, lessons
 from perdure.services.oversight import after, before
@@ -150,8 +150,8 @@ def stated_bounds(scene: Scene) -> Iterator[Bound]:
         "importance", proposals.IMPORTANCE_MAX, lambda n: scene.bea.remember("Ana likes tea", importance=n), "`importance`"
     )
     yield Bound("label", handle_knowledge.LABEL_CHARS_MAX, lambda n: _labelled(scene.bea, n), "label")
-    yield Bound("turn lease", turns.SECONDS_MAX, lambda n: scene.bea.turn(lease_s=n).__enter__(), "`lease_s`")
-    yield Bound("turn wait", turns.SECONDS_MAX, lambda n: scene.bea.turn(wait_s=n).__enter__(), "`wait_s`")
+    yield Bound("turn lease", append.SECONDS_MAX, lambda n: scene.bea.turn(lease_s=n).__enter__(), "`lease_s`")
+    yield Bound("turn wait", append.SECONDS_MAX, lambda n: scene.bea.turn(wait_s=n).__enter__(), "`wait_s`")
     yield Bound("requests of a fetch", readthrough.PIECES_MAX, lambda n: _fetched(scene.bea, n), "requests")
     yield Bound("API key days", key_service.DAYS_MAX, lambda n: wide.api_keys.create("k", days=n), "`days`")
     yield Bound("API key name", keys.KEY_NAME_CHARS_MAX, lambda n: wide.api_keys.create("x" * n), "`name`")

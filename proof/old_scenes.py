@@ -8,7 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import perdure
-from perdure.adapters.sql.files import migrations
+from perdure.adapters.sql.statements import migrations
 from perdure.adapters.sqlite.store import PACKAGE
 from proof.operations import STORE, WINDOW, a_run, fill, opened
 from proof.servers import pg  # noqa: F401 - puts the folder of `tests` on the path

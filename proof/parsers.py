@@ -25,15 +25,13 @@ from perdure.domain.knowledge import keys as entities
 from perdure.domain.knowledge.proposals import EntityName, ExtractionRequest
 from perdure.domain.text.rules import has_more_parts
 from perdure.domain.times.instants import instant_us, zone_named
+from perdure.engine import lessons, portability
 from perdure.engine.conversation import transcript as transcripts
 from perdure.engine.conversation.jobs import is_repeat, next_slot
 from perdure.engine.documents import json_form
 from perdure.engine.knowledge import audit as auditing
-from perdure.engine.lessons import book
-from perdure.engine.models import answers, appends, replies
-from perdure.engine.models import replies as extract_replies
+from perdure.engine.models import answers, replies
 from perdure.engine.models.answers import EXTRACTION
-from perdure.engine.portability import foreign, vault
 from perdure.engine.search import lexicon
 from perdure.engine.search.question import understand
 from perdure.engine.text import sentences
@@ -133,9 +131,9 @@ def _models(memory: perdure.Memory) -> list[Parser]:
         Parser("replies.read_text", replies.read_text, ("They talked.", thought)),
         Parser("replies.read_session", replies.read_session, ('{"title": "x", "summary": "y", "topics": ["z"]}', FOLD)),
         Parser("replies.read_spine", replies.read_spine, ('{"spine": "x", "people": ["Ann"]}', FOLD)),
-        Parser("extract_replies.read_extraction", lambda text: extract_replies.read_extraction(text, request), (EXTRACTED,)),
+        Parser("replies.read_extraction", lambda text: replies.read_extraction(text, request), (EXTRACTED,)),
         Parser(
-            "appends.split_reply", appends.split_reply, ("Hello.\nMEMORY_APPEND: be brief\nBye", "```\nMEMORY_APPEND: x\n```")
+            "replies.split_reply", replies.split_reply, ("Hello.\nMEMORY_APPEND: be brief\nBye", "```\nMEMORY_APPEND: x\n```")
         ),
     ]
 
@@ -190,7 +188,7 @@ def _files(folder: Path, memory: perdure.Memory) -> list[Parser]:
     def with_note(raw: bytes) -> object:
         note.write_bytes(raw)
         _, body, _ = read_note(note)
-        return [*vault.bullets(body)]
+        return [*portability.bullets(body)]
 
     def counted(raw: bytes) -> object:
         vocabulary.write_bytes(raw)
@@ -205,11 +203,16 @@ def _files(folder: Path, memory: perdure.Memory) -> list[Parser]:
             (transcript,),
             own=True,
         ),
-        Parser("lessons.lessons_of", book.lessons_of, (BOOK,), 5, trusted=True),
-        Parser("lessons.with_lessons", lambda text: book.with_lessons(text, ["Be kind."]), (BOOK,), 5, trusted=True),
-        Parser("foreign_items", lambda text: foreign.foreign_items(text, NOW), (MEM0, MCP_GRAPH), takes_anything=True),
+        Parser("lessons.lessons_of", lessons.lessons_of, (BOOK,), 5, trusted=True),
+        Parser("lessons.with_lessons", lambda text: lessons.with_lessons(text, ["Be kind."]), (BOOK,), 5, trusted=True),
+        Parser(
+            "portability.foreign_items",
+            lambda text: portability.foreign_items(text, NOW),
+            (MEM0, MCP_GRAPH),
+            takes_anything=True,
+        ),
         Parser("auditing.read_export", auditing.read_export, (MEM0, MCP_GRAPH), takes_anything=True),
-        Parser("vault.bullets", lambda text: [*vault.bullets(text)], (NOTE,), 5),
+        Parser("portability.bullets", lambda text: [*portability.bullets(text)], (NOTE,), 5),
         Parser("read_note", with_note, (NOTE.encode(),), 2),
         Parser(
             "import_ jsonl",

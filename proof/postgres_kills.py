@@ -21,7 +21,7 @@ from psycopg import sql
 import perdure
 from perdure.adapters.postgres import schema as migrating
 from perdure.adapters.postgres.store import PACKAGE
-from perdure.adapters.sql.files import migrations
+from perdure.adapters.sql.statements import migrations
 from proof.harness import Round
 from proof.old_scenes import NEWEST, OLD_VERSIONS, build_postgres, rows_at
 from proof.operations import SteppedClock, state_of

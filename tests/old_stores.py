@@ -15,7 +15,7 @@ from psycopg import sql
 import perdure
 from perdure.adapters.postgres import schema as on_postgres
 from perdure.adapters.postgres.store import PACKAGE as POSTGRES
-from perdure.adapters.sql.files import migrations
+from perdure.adapters.sql.statements import migrations
 from perdure.adapters.sqlite import schema as on_sqlite
 from perdure.adapters.sqlite.store import PACKAGE as SQLITE
 from perdure.engine.knowledge.terms import NAME_KEY, UNKEYED

@@ -399,7 +399,8 @@ def meaning(noun: str) -> str:
 def cell(noun: str, folder: str) -> str:
     """The number of modules of a folder; elsewhere the modules that are named by a noun of the shelf."""
     if folder in ORDERED:
-        return str(len(members().get(Shelf(folder, noun), "")) or "")
+        own = members().get(Shelf(folder, noun), members().get(Shelf(folder, f"{noun}.py"), ()))
+        return str(len(own) or "")
     names = {stem(name) for name in (noun, *FAMILIES.get(noun, "").split())}
     own = [
         path for path in sorted((SRC / folder).iterdir()) if stem(path.stem) in names and f"{folder}/{path.name}" not in APART

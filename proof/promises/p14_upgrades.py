@@ -15,7 +15,7 @@ from pathlib import Path
 import apsw
 
 import perdure
-from perdure.adapters.sql.files import migrations
+from perdure.adapters.sql.statements import migrations
 from perdure.adapters.sqlite import schema as migrating
 from perdure.adapters.sqlite.store import PACKAGE
 from proof.harness import Promise, Round

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from perdure.compose.engine import compose
 from perdure.compose.models import HostModels
+from perdure.compose.store import machine_token as machine_token
 from perdure.compose.store import open_store
-from perdure.compose.token import machine_token as machine_token
 from perdure.domain.access.log import PROGRAM, Access, Asker
 from perdure.domain.errors import InvalidInput
 from perdure.domain.limits import Limits
@@ -413,7 +413,7 @@ def chat_with(engine: Engine, memory: Memory) -> Chat:
 
 def model_reports(engine: Engine, *, ask: bool) -> tuple[PartReport, ...]:
     """Which model, embedder and reranker an engine has; `ask`: and whether each answers."""
-    from perdure.services.models.checks import ModelChecks
+    from perdure.services.store.doctor import ModelChecks
 
     recall = engine._services.recall
     checks = ModelChecks(engine._composed.consultant, recall.embedders, engine._settings.embedder, recall.reranker)

@@ -44,7 +44,7 @@ from perdure.engine.knowledge.outcomes import Outcome
 from perdure.handles.oversight import GoalRun
 from perdure.ports.models import ChatModel, Embedder, ModelRefused, ModelTimeout, Reranker
 from perdure.services.forget.forget import ForgetReport
-from perdure.services.knowledge.curation import AuditReport, Curation
+from perdure.services.knowledge.curation import AuditReport, Curation, PendingProposal
 from perdure.services.knowledge.extraction import ExtractionReport
 from perdure.services.knowledge.memories import MemoryGroup
 from perdure.services.knowledge.review import PendingProposal

@@ -24,9 +24,9 @@ from perdure.domain.knowledge.memories import MemoryRecord, Statement
 from perdure.interfaces.cli.commands import app
 from perdure.interfaces.errors import EXIT_CODES
 from perdure.services.forget.forget import ForgetReport
+from perdure.services.knowledge.curation import PendingProposal
 from perdure.services.knowledge.extraction import ExtractionReport
 from perdure.services.knowledge.memories import MemoryGroup
-from perdure.services.knowledge.review import PendingProposal
 
 SCRIPT = Path(sys.executable).with_name("perdure")
 HERE = ("--user", "ana", "--agent", "coach")

@@ -12,7 +12,7 @@ from psycopg import sql
 import perdure
 from perdure.adapters.postgres import schema as postgres_migrating
 from perdure.adapters.postgres.store import PostgresStore
-from perdure.adapters.sql.files import queries
+from perdure.adapters.sql.statements import queries
 from perdure.adapters.sqlite.store import SqliteStore
 from perdure.domain.scope import Owner
 from perdure.ports.tables.rows import TABLES

@@ -19,7 +19,7 @@ from every_call import NOW, PREPARED, SAMPLES, furnished
 from perdure.adapters.postgres import store as postgres
 from perdure.adapters.postgres.connections import DeadlineConnection
 from perdure.adapters.postgres.statements import READ, WRITE, begin
-from perdure.adapters.sql.files import queries, schema
+from perdure.adapters.sql.statements import queries, schema
 from perdure.domain.scope import Owner
 from perdure.ports.tables.rows import TABLES
 from perdure.testing import StoppedClock

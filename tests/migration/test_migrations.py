@@ -17,7 +17,7 @@ import perdure
 from perdure.adapters.postgres import schema as on_postgres
 from perdure.adapters.postgres.store import PACKAGE as POSTGRES
 from perdure.adapters.postgres.store import PostgresStore
-from perdure.adapters.sql.files import AppliedMigration, Migration, migrations, pending, schema
+from perdure.adapters.sql.statements import AppliedMigration, Migration, migrations, pending, schema
 from perdure.adapters.sqlite import schema as on_sqlite
 from perdure.adapters.sqlite.store import PACKAGE as SQLITE
 from perdure.adapters.sqlite.store import SqliteStore

@@ -19,7 +19,7 @@ import perdure
 from perdure import ToolCall
 from perdure.adapters.postgres import schema as on_postgres
 from perdure.adapters.postgres.store import PACKAGE as POSTGRES
-from perdure.adapters.sql.files import migrations
+from perdure.adapters.sql.statements import migrations
 from perdure.adapters.sqlite import schema as on_sqlite
 from perdure.adapters.sqlite.store import PACKAGE as SQLITE
 from perdure.ports.store import Row

@@ -19,7 +19,7 @@ import pytest
 import perdure
 import pg
 from perdure.adapters.postgres.store import PACKAGE
-from perdure.adapters.sql.files import migrations
+from perdure.adapters.sql.statements import migrations
 from tests.simulation.conftest import HOSTS, Host
 
 ROUNDS = 12

@@ -11,7 +11,7 @@ import pytest
 
 import old_stores
 import perdure
-from perdure.adapters.sql.files import migrations
+from perdure.adapters.sql.statements import migrations
 from perdure.adapters.sqlite.store import PACKAGE
 from perdure.domain.scope import Owner
 from perdure.testing import StoppedClock

@@ -17,7 +17,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 import perdure
 import perdure.aio
-from perdure.services.access import tracing
+from perdure.services.access.log import RECORD_ID
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -76,7 +76,7 @@ def test_a_call_is_one_span_with_the_names_of_the_convention(
     assert span.name == operation
     assert span.attributes is not None
     told = dict(span.attributes)
-    assert told.pop(tracing.RECORD_ID, "x")
+    assert told.pop(RECORD_ID, "x")
     assert told == {
         "gen_ai.operation.name": operation,
         "gen_ai.provider.name": "perdure",

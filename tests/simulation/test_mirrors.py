@@ -15,7 +15,7 @@ import perdure
 from perdure.adapters.files import atomic as files
 from perdure.adapters.files import lessons
 from perdure.adapters.files.atomic import swap_file
-from perdure.engine.lessons.book import lessons_of
+from perdure.engine.lessons import lessons_of
 from perdure.services.lessons import mirror
 
 WRITERS, EACH, LINES = 3, 6, 25

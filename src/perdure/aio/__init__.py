@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from perdure import app
+from perdure.aio.calls import Threads
 from perdure.aio.faces import (
     AsyncAdminHandle,
     AsyncAgentHandle,
@@ -33,7 +34,6 @@ from perdure.aio.faces import (
     AsyncTurn,
     AsyncUserSeries,
 )
-from perdure.aio.threads import Threads
 from perdure.compose.models import HostModels
 from perdure.ports.clock import Clock
 from perdure.settings import Settings

@@ -10,8 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from perdure.adapters.embedding.static import near_words, word_vectors
-from perdure.compose.models import HostModels, LazyRuleExtractor, check_reranker, embedder_of, helpers_of, token_count
-from perdure.compose.plugins import InstalledImporters, with_plugins
+from perdure.compose.models import (
+    HostModels,
+    InstalledImporters,
+    LazyRuleExtractor,
+    check_reranker,
+    embedder_of,
+    helpers_of,
+    token_count,
+    with_plugins,
+)
 from perdure.compose.store import scratch_store
 from perdure.domain.context.recall import parse_blend
 from perdure.engine.conversation.jobs import CURATE, EXTRACT, LESSONS, SWEEP, TALLY, TRANSCRIPT
@@ -32,19 +40,17 @@ from perdure.ports.models import Summariser
 from perdure.ports.store import Store
 from perdure.ports.tables.index import INDEX_JOB
 from perdure.services.access.log import AccessLog
-from perdure.services.context.assembly import ContextAssembly
+from perdure.services.context.assembly import ContextAssembly, PromptService
 from perdure.services.context.knowledge import KnowledgeReader
-from perdure.services.context.prompt import PromptService
 from perdure.services.context.recall import RecallService
 from perdure.services.context.state_search import StateSearch
-from perdure.services.conversation.append import Appender
+from perdure.services.conversation.append import Appender, Turns
 from perdure.services.conversation.digests import Digests
 from perdure.services.conversation.folds import Folds
 from perdure.services.conversation.history import LogReader, OverviewService
 from perdure.services.conversation.intake import PAGE, Intake
 from perdure.services.conversation.sessions import Sessions
 from perdure.services.conversation.transcripts import Transcripts, transcript_handler
-from perdure.services.conversation.turns import Turns
 from perdure.services.conversation.upkeep import Sweeper, tally_handler
 from perdure.services.documents.documents import Documents
 from perdure.services.documents.scope_view import ScopeView
@@ -55,12 +61,11 @@ from perdure.services.index.job import Indexer
 from perdure.services.jobs.catch_up import CatchUp, fresh
 from perdure.services.jobs.erasure import ERASE, Erasures
 from perdure.services.jobs.worker import TIDY, Handler, tidy_handler
-from perdure.services.knowledge.curation import Auditor, Curator
+from perdure.services.knowledge.curation import Auditor, Curator, ProposalReview
 from perdure.services.knowledge.entities import Entities
 from perdure.services.knowledge.extraction import ExtractionService
 from perdure.services.knowledge.instructions import Instructions
 from perdure.services.knowledge.memories import Knowledge
-from perdure.services.knowledge.review import ProposalReview
 from perdure.services.knowledge.todos import Todos
 from perdure.services.knowledge.undo import UndoService
 from perdure.services.lessons.agents import Agents
@@ -387,10 +392,9 @@ def _portability(
 
     @cache
     def load() -> Portability:
-        from perdure.services.portability.export import Exporter
+        from perdure.services.portability.export import Exporter, SeedExporter
         from perdure.services.portability.foreign import ForeignImporter
         from perdure.services.portability.import_ import Importer
-        from perdure.services.portability.seed_export import SeedExporter
         from perdure.services.portability.transfer import Portability
         from perdure.services.portability.vault_export import VaultExporter
         from perdure.services.portability.vault_import import VaultImporter

@@ -1,13 +1,14 @@
-"""Which store a URL means, opened. Adapters are imported when one is needed."""
+"""Which store a URL means, opened, and where its machine token is kept. Adapters are imported when one is needed."""
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from perdure.compose.plugins import plugin, plugin_names
+from perdure.compose.models import plugin, plugin_names
 from perdure.domain.errors import InvalidInput
 from perdure.domain.text.rules import utf8_size
 from perdure.ports.store import Store
@@ -98,3 +99,35 @@ def scratch_store(folder: Path, key: str = "") -> Store:
     from perdure.adapters.sqlite.store import SqliteStore
 
     return SqliteStore(folder / "scratch.db", synchronous="NORMAL", key=key)
+
+
+@dataclass(frozen=True, slots=True)
+class MachineToken:
+    """What lets the account that owns a store in, by the faces of this machine."""
+
+    secret: str
+    file: Path | None
+    """None: it ends with the process, as its store does."""
+
+
+def machine_token(settings: Settings, *, renew: bool = False) -> MachineToken:
+    """The token of the store that the settings name. It is made once and stays the same; `renew` makes another one."""
+    from perdure.adapters.files.token import kept_token, new_token
+
+    path = _token_path(settings)
+    if path is None:
+        return MachineToken(new_token(), None)
+    return MachineToken(kept_token(path, renew=renew), path)
+
+
+def _token_path(settings: Settings) -> Path | None:
+    asked = target(settings.url)
+    if asked.kind == "memory":
+        return None
+    if asked.kind == "sqlite":
+        store = Path(asked.path).resolve()
+        return store.with_name(f"{store.name}.token")
+    parts = urlsplit(settings.url)
+    # Without the password: a name of a file is no place for anything that is made of it.
+    named = f"{parts.username} {parts.hostname} {parts.port} {parts.path} {settings.postgres_schema}"
+    return default_store_path().with_name(f"postgresql-{hashlib.sha256(named.encode()).hexdigest()[:16]}.token")

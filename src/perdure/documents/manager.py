@@ -198,7 +198,7 @@ class AsyncContextManager:
         clock: Clock | None = None,
         document_bytes_max: int = DOCUMENT_BYTES_MAX,
     ) -> None:
-        from perdure.aio.threads import Threads  # not for those who do without asyncio
+        from perdure.aio.calls import Threads  # not for those who do without asyncio
 
         self._manager = ContextManager(
             base_path,

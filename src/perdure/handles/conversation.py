@@ -22,12 +22,11 @@ from perdure.handles.sessions.documents import DocumentHandle
 from perdure.ports.files import TranscriptPlace
 from perdure.services.access.log import AccessLog
 from perdure.services.context.assembly import ContextAssembly
-from perdure.services.conversation.append import Appender
+from perdure.services.conversation.append import Appender, HeldTurn, Turns
 from perdure.services.conversation.folds import Folds, SessionKey
 from perdure.services.conversation.history import LogReader
 from perdure.services.conversation.sessions import SessionLine, Sessions
 from perdure.services.conversation.transcripts import Transcript, Transcripts
-from perdure.services.conversation.turns import HeldTurn, Turns
 from perdure.services.conversation.withdrawal import POPPED_MAX, Withdrawals
 from perdure.services.documents.documents import Documents
 

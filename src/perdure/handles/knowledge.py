@@ -21,11 +21,10 @@ from perdure.engine.knowledge.outcomes import Outcome
 from perdure.engine.text.hygiene import flaw
 from perdure.handles import arguments as arg
 from perdure.handles.operation import Arg, Handle, fresh, operation
-from perdure.services.access.log import AccessLog
-from perdure.services.access.tracing import CREATE, UPDATE
+from perdure.services.access.log import CREATE, UPDATE, AccessLog
 from perdure.services.conversation.sessions import Sessions
 from perdure.services.forget.forget import ForgetService
-from perdure.services.knowledge.curation import Auditor, AuditReport, Curation, Curator
+from perdure.services.knowledge.curation import Auditor, AuditReport, Curation, Curator, PendingProposal, ProposalReview
 from perdure.services.knowledge.entities import Entities
 from perdure.services.knowledge.extraction import ExtractionReport, ExtractionService
 from perdure.services.knowledge.instructions import Instructions

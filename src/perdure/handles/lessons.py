@@ -11,7 +11,7 @@ from perdure.domain.scope import Scope
 from perdure.handles import arguments as arg
 from perdure.handles.operation import Arg, Handle, operation
 from perdure.services.access.log import AccessLog
-from perdure.services.context.prompt import PromptService
+from perdure.services.context.assembly import PromptService
 from perdure.services.lessons.lessons import Lessons
 
 LessonId = Annotated[str, arg.an_id("The lesson's id.", "l-1")]

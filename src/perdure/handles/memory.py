@@ -42,11 +42,10 @@ from perdure.handles.tools import Tools
 from perdure.ports.clock import Clock
 from perdure.ports.files import Source, Target
 from perdure.ports.store import Progress
-from perdure.services.access.log import AccessLog
-from perdure.services.access.tracing import CREATE, DELETE, SEARCH
-from perdure.services.context.prompt import BUDGET_TOKENS
+from perdure.services.access.log import CREATE, DELETE, SEARCH, AccessLog
+from perdure.services.context.assembly import BUDGET_TOKENS
 from perdure.services.context.recall import NEIGHBOURS_MAX
-from perdure.services.conversation.turns import LEASE_S, WAIT_S
+from perdure.services.conversation.append import LEASE_S, WAIT_S
 from perdure.services.forget.forget import ForgetReport
 from perdure.services.oversight.after import AfterRequest
 from perdure.services.oversight.before import BUDGET_TOKENS as GOAL_TOKENS

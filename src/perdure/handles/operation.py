@@ -22,9 +22,8 @@ from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, cast, get
 from perdure.domain.access.keys import Permission
 from perdure.domain.access.log import Action
 from perdure.domain.scope import Address, Scope, shared_owner
-from perdure.services.access.log import AccessLog
+from perdure.services.access.log import TRACE, AccessLog, in_span
 from perdure.services.access.mentions import Mention
-from perdure.services.access.tracing import TRACE, in_span
 from perdure.services.jobs.catch_up import CatchUp, reading
 
 P = ParamSpec("P")

@@ -26,9 +26,8 @@ from perdure.domain.times.instants import instant_us, iso, zone_named
 from perdure.domain.times.spans import Span
 from perdure.handles import arguments as arg
 from perdure.handles.operation import UNSET, Arg, Handle, operation, stated, unlogged
-from perdure.services.access.log import AccessLog
+from perdure.services.access.log import DELETE, UPSERT, AccessLog
 from perdure.services.access.mentions import Mention
-from perdure.services.access.tracing import DELETE, UPSERT
 from perdure.services.series.aggregates import Aggregates, Period, as_csv, as_jsonl, flat, frame
 from perdure.services.series.fetch import LEASE_S, Fetcher, FetchOptions, ReadThrough, Window
 from perdure.services.series.series import Cleanup, QueryOptions, SeriesService, check_name

@@ -10,9 +10,8 @@ from perdure.domain.state import TEXTS_MAX, KeyInfo, Revision, StateMatches, Sta
 from perdure.domain.text.rules import Json, check_flag
 from perdure.handles import arguments as arg
 from perdure.handles.operation import Arg, Handle, fresh, names, operation
-from perdure.services.access.log import AccessLog
+from perdure.services.access.log import DELETE, UPSERT, AccessLog
 from perdure.services.access.mentions import Mention
-from perdure.services.access.tracing import DELETE, UPSERT
 from perdure.services.context.state_search import StateSearch
 from perdure.services.series.state import StateService
 

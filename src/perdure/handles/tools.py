@@ -15,13 +15,13 @@ from perdure.domain.oversight import KeptResult
 from perdure.domain.series import CoverageRule, Infer
 from perdure.domain.text.rules import Json, brief, check_choice, check_texts
 from perdure.handles.operation import Handle, operation, unlogged
-from perdure.handles.registry.kept import KeptValues
 from perdure.handles.registry.shapes import plain
 from perdure.handles.registry.toolset import (
     HOST,
     OPERATION_TOOLS,
     HostTool,
     HostTools,
+    KeptValues,
     OperationTool,
     parameter_schema,
     shown_parameters,

@@ -18,7 +18,7 @@ import perdure.aio
 from perdure import InvalidInput, Memory, NotFound
 from perdure.domain.lessons import Book
 from perdure.domain.scope import RESERVED, Owner, Scope, shared_owner
-from perdure.engine.lessons import rules as lesson_rules
+from perdure.engine import lessons as lesson_rules
 from perdure.engine.text.tokens import estimate_tokens
 from perdure.services.lessons import mirror
 from perdure.testing import StoppedClock

@@ -13,7 +13,7 @@ import pytest
 import perdure
 from perdure import Conflict, InvalidInput, Unsupported
 from perdure.domain.portability import ImportReport
-from perdure.engine.portability.vault import file_name
+from perdure.engine.portability import file_name
 
 HOSTILE = (
     "---\ntitle: hacked\n---\n# Not a heading [[../secret|x]] ![[embed]] <script>alert(1)</script> `code` %%c%% #tag ^block"

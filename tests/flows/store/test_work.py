@@ -23,7 +23,7 @@ from perdure import NewMessage
 from perdure.domain.context.recall import Recall
 from perdure.engine.conversation.jobs import TALLY
 from perdure.interfaces.server import Options, build
-from perdure.services.access.tracing import TRACE
+from perdure.services.access.log import TRACE
 from perdure.services.jobs.worker import Worker
 from perdure.testing import StoppedClock
 

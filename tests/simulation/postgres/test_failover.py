@@ -20,7 +20,7 @@ import etcd_server
 import perdure
 import pg
 import replica
-from perdure.adapters.postgres import servers
+from perdure.adapters.postgres import connections
 from proof.cluster import Cluster, patroni_cluster
 from proof.crashing import CrashingServer
 from system_programs import NotToBeHad
@@ -82,7 +82,7 @@ def test_a_call_that_waits_for_the_server_goes_on_when_it_is_back(
         given_up.release()
 
     monkeypatch.setattr(psycopg_pool.ConnectionPool, "reconnect_failed", noticed)
-    monkeypatch.setattr(servers, "RECONNECT_S", 0.05)
+    monkeypatch.setattr(connections, "RECONNECT_S", 0.05)
     with perdure.open(settings=pg.settings(server.url, store, deadline_s=60.0)) as engine:
         ana = engine.memory("ana")
         ana.append("user", "before")

@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from lanes import examples
-from perdure.engine.lessons.book import LESSON_CHARS_MAX, as_lesson, lessons_of, sameness, with_lessons, without_lessons
+from perdure.engine.lessons import LESSON_CHARS_MAX, as_lesson, lessons_of, sameness, with_lessons, without_lessons
 
 RETRY = "Retry the calendar tool once after a timeout"
 METRIC = "Give distances in kilometres"

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from lanes import examples
 from perdure.domain.lessons import Book, Lesson
 from perdure.domain.scope import Owner
-from perdure.engine.lessons.book import brought_up, by_hand, lessons_of
-from perdure.engine.lessons.rules import lesson_id
+from perdure.engine.lessons import brought_up, by_hand, lesson_id, lessons_of
 
 NOW = datetime(2026, 1, 5, 10, 0, tzinfo=UTC)
 BOOK = Book(Owner("default", "ana"), "user")

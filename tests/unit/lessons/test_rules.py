@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from perdure.domain.lessons import BY_PEOPLE, LESSON_SCOPES, SPACE_SCOPES, Book, Lesson, LessonOrigin, to_lesson
 from perdure.domain.scope import Scope, shared_owner
-from perdure.engine.lessons import rules as lesson_rules
-from perdure.engine.lessons.book import why_no_lesson
-from perdure.engine.lessons.rules import (
+from perdure.engine import lessons as lesson_rules
+from perdure.engine.lessons import (
     LessonPlace,
     default_scope,
     fitness,
@@ -22,6 +21,7 @@ from perdure.engine.lessons.rules import (
     taken_in,
     target_of,
     weights,
+    why_no_lesson,
     without_origins,
 )
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure.engine.models.appends import MARK, LessonRequest, split_reply
+from perdure.engine.models.replies import MARK, LessonRequest, split_reply
 
 RETRY = "Retry the calendar tool once"
 

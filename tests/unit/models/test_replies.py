@@ -7,7 +7,7 @@ import json
 import pytest
 from hypothesis import given
 
-from perdure.engine.lessons.book import clean_lessons
+from perdure.engine.lessons import clean_lessons
 from perdure.engine.models.answers import Unreadable
 from perdure.engine.models.replies import FieldsReply, FoldReply, TextReply, read_fold, read_session, read_spine, read_text
 from talk import any_text, telling_text

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure.engine.portability.vault import (
+from perdure.engine.portability import (
     block_id,
     bullet,
     bullets,

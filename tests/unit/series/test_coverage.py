@@ -21,8 +21,7 @@ from perdure.domain.errors import InvalidInput
 from perdure.domain.series import CoveredWindow, Entry, FetchRecord, SeriesSpec
 from perdure.domain.times.instants import instant_us, to_us, zone_named
 from perdure.domain.times.spans import Span, bridged, clipped, gaps, span_or_none, split, union
-from perdure.engine.series.coverage import SpanCoverage, judge, proven, recorded, settled_and_provisional
-from perdure.engine.series.merge import plan_merge, sightings
+from perdure.engine.series import SpanCoverage, judge, plan_merge, proven, recorded, settled_and_provisional, sightings
 
 LAST = 24
 SECOND = 1_000_000
@@ -401,7 +400,7 @@ def test_bad_entries_are_told_by_their_place_and_spoil_no_other(chosen: list[int
 
 @pytest.mark.parametrize("template", ["{", "}", "{}", "{0}", "{a.b}", "{a[0]}", "{a!r}", "{a:>9}", "plain", "", "{a} {"])
 def test_a_template_that_is_none_is_refused(template: str) -> None:
-    from perdure.engine.series.merge import template_fields
+    from perdure.engine.series import template_fields
 
     with pytest.raises(InvalidInput, match="id_template"):
         template_fields(template)

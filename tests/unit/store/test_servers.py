@@ -10,8 +10,7 @@ import pytest
 from psycopg import errors
 from psycopg.conninfo import conninfo_to_dict
 
-from perdure.adapters.postgres.connections import AnswerLost, DeadlineExceeded
-from perdure.adapters.postgres.servers import Servers
+from perdure.adapters.postgres.connections import AnswerLost, DeadlineExceeded, Servers
 
 ONE = "postgresql://ana:secret@db1/agents"
 THREE = "postgresql://ana:secret@db1:6001,db2:6002,db3:6003/agents"

@@ -7,7 +7,7 @@ from typing import Any
 
 from psycopg import Cursor, sql
 
-from perdure.adapters.sql.files import AppliedMigration, Migration, pending
+from perdure.adapters.sql.statements import AppliedMigration, Migration, pending
 from perdure.domain.errors import InvalidInput, Unavailable
 
 # Any fixed number: only one process migrates at a time.

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 from psycopg import Cursor, sql
 
 from perdure.adapters.postgres.connections import DeadlineConnection, translated
-from perdure.adapters.sql.files import queries
-from perdure.adapters.sql.statements import Query, replacement, selection
+from perdure.adapters.sql.statements import Query, queries, replacement, selection
 from perdure.domain.scope import Owner
 from perdure.ports.store import Row
 from perdure.ports.tables.rows import TABLES

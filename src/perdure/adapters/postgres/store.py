@@ -29,11 +29,11 @@ from perdure.adapters.postgres.connections import (
     AnswerLost,
     DeadlineConnection,
     DeadlineExceeded,
+    Servers,
     again,
     translated,
 )
-from perdure.adapters.postgres.purge import LEFT_TO_A_JOB, MAINTENANCE_S, PROBE, rewrite
-from perdure.adapters.postgres.servers import Servers
+from perdure.adapters.postgres.contents import LEFT_TO_A_JOB, MAINTENANCE_S, PROBE, rewrite
 from perdure.adapters.postgres.statements import (
     ASK_COMMIT,
     COMMITS,
@@ -48,9 +48,8 @@ from perdure.adapters.postgres.statements import (
     lock,
     quoted,
 )
-from perdure.adapters.sql.files import migrations, refuse_newer
-from perdure.adapters.sql.files import schema as schema_sql
-from perdure.adapters.sql.statements import deletion
+from perdure.adapters.sql.statements import deletion, migrations, refuse_newer
+from perdure.adapters.sql.statements import schema as schema_sql
 from perdure.adapters.sql.transaction import SqlTx
 from perdure.domain.errors import Conflict, Unavailable
 from perdure.domain.jobs import Claim, Job, QueueReport, claimed

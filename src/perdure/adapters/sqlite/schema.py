@@ -7,7 +7,7 @@ from typing import Any
 
 import apsw
 
-from perdure.adapters.sql.files import AppliedMigration, Migration, pending
+from perdure.adapters.sql.statements import AppliedMigration, Migration, pending
 from perdure.adapters.sqlite.cipher import Cipher, refuse_mismatch
 from perdure.adapters.sqlite.connections import APPLICATION_ID
 from perdure.domain.errors import InvalidInput

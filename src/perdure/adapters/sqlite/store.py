@@ -13,8 +13,17 @@ from typing import Any, NamedTuple, TypeVar
 import apsw
 
 from perdure.adapters.forks import watch_forks
-from perdure.adapters.sql.files import migrations, queries, refuse_newer, schema
-from perdure.adapters.sql.statements import Query, deletion, insertion, replacement, selection
+from perdure.adapters.sql.statements import (
+    Query,
+    deletion,
+    insertion,
+    migrations,
+    queries,
+    refuse_newer,
+    replacement,
+    schema,
+    selection,
+)
 from perdure.adapters.sql.transaction import SqlTx
 from perdure.adapters.sqlite import schema as migrating
 from perdure.adapters.sqlite.cipher import Cipher

@@ -12,7 +12,7 @@ from typing import Literal
 from perdure.domain.context.context import MEMORY_HEADING, NOTES_HEADING, PART_KINDS, PartKind, PromptPart
 from perdure.domain.lessons import Lesson
 from perdure.domain.text.fences import fenced
-from perdure.engine.lessons.rules import weights
+from perdure.engine.lessons import weights
 from perdure.engine.text.sentences import cut_text
 
 Count = Callable[[str], int]

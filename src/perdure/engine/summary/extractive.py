@@ -16,7 +16,7 @@ from perdure.domain.conversation.digests import SESSION_FIELDS, SPINE_SECTIONS, 
 from perdure.domain.conversation.messages import Message
 from perdure.domain.text.patterns import pattern
 from perdure.domain.text.rules import Json
-from perdure.engine.lessons.book import clean_lessons
+from perdure.engine.lessons import clean_lessons
 from perdure.engine.summary.pins import line_head
 from perdure.engine.summary.questions import StatementIndex, sentences_of
 from perdure.engine.summary.salience import PEOPLE_MAX, SummarySentence, names_in, people_of, picked, ranked

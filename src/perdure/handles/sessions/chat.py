@@ -18,7 +18,7 @@ from perdure.domain.models import ChatMessage, Outcome
 from perdure.domain.oversight import Injection
 from perdure.domain.text.rules import Json, brief, utf8_size
 from perdure.engine.models.answers import Unreadable
-from perdure.engine.models.appends import MARK, split_reply
+from perdure.engine.models.replies import MARK, split_reply
 from perdure.handles.memory import Memory
 from perdure.services.models.consultant import Consultant, Question
 from perdure.services.models.prompted import prompt_named

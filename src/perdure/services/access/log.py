@@ -3,21 +3,31 @@
 What a call may not be told by is its content, so an entry is made of what the call is named, who made it, and the ids of what
 it touched. It is written after the call and before its answer, because only then is known what that was. A call that gives data
 elsewhere than in its answer, or destroys some, cannot be withheld then: it is in the log before it begins, and its end later.
+
+If the host program uses OpenTelemetry, which shows in the modules that are loaded, a call has a span, too: which kind of
+operation, in which space, on how many records; never a user's name or words, nor the text of an error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
 from perdure.domain.access.log import OPERATIONS_MAX, PROGRAM, Access, AccessMode, Action, Asker, without_names
+from perdure.domain.context.context import Context
+from perdure.domain.context.recall import Recall
+from perdure.domain.conversation.messages import Message
 from perdure.domain.errors import Conflict, PerdureError, Unavailable
 from perdure.domain.limits import Limits
+from perdure.domain.oversight import Injection
 from perdure.domain.scope import ID_BYTES_MAX, Owner, Scope
+from perdure.domain.series import MergeResult
 from perdure.domain.text.rules import check_id
+from perdure.engine.knowledge.outcomes import Outcome
 from perdure.ports.clock import Clock
 from perdure.ports.store import Row, Store, Tx
 from perdure.ports.tables.access import ACCESSES, OwnerVersion, access_row
@@ -185,3 +195,62 @@ class AccessLog:
             raise
         except PerdureError as error:
             raise Unavailable(f"the access log cannot be written, so {so}; try again") from error
+
+
+SEARCH, CREATE, UPDATE = "search_memory", "create_memory", "update_memory"
+UPSERT, DELETE = "upsert_memory", "delete_memory"
+OPERATION = "gen_ai.operation.name"
+PROVIDER = "gen_ai.provider.name"
+SYSTEM = "gen_ai.system"
+"""What the provider was called before; some readers still look for it."""
+STORE_ID = "gen_ai.memory.store.id"
+RECORD_ID = "gen_ai.memory.record.id"
+RECORD_COUNT = "gen_ai.memory.record.count"
+ERROR_TYPE = "error.type"
+NAME = "perdure"
+TRACE = "opentelemetry.trace"
+"""The module that is loaded where there is anybody to see a span."""
+
+
+def in_span(operation: str, scope: Scope, call: Callable[[], T]) -> T:
+    """Make a call of a handle in a span of this kind."""
+    trace: Any = sys.modules[TRACE]
+    tracer = trace.get_tracer(NAME)
+    told = {OPERATION: operation, PROVIDER: NAME, SYSTEM: NAME, STORE_ID: str(scope.owner.space)}
+    # Not recorded by the library: it would keep the message of an error, which names values.
+    with tracer.start_as_current_span(
+        operation, attributes=told, record_exception=False, set_status_on_exception=False
+    ) as span:
+        try:
+            answer = call()
+        except BaseException as error:
+            code = error.code if isinstance(error, PerdureError) else type(error).__name__
+            span.set_attribute(ERROR_TYPE, code)
+            span.set_status(trace.Status(trace.StatusCode.ERROR, code))
+            raise
+        if span.is_recording():
+            span.set_attributes(_about(answer))
+        return answer
+
+
+def _about(answer: object) -> dict[str, str | int]:
+    """How many records an answer is about, and which, if it is one whose id says nothing."""
+    if isinstance(answer, Message):
+        return {RECORD_ID: answer.id, RECORD_COUNT: 1}
+    if isinstance(answer, Outcome):
+        held = answer.statement
+        return {RECORD_COUNT: 0} if held is None else {RECORD_ID: held.id, RECORD_COUNT: 1}
+    if isinstance(answer, Recall):
+        return {RECORD_COUNT: len(answer.hits)}
+    if isinstance(answer, Context):
+        return {RECORD_COUNT: len(answer.blocks) + len(answer.messages)}
+    if isinstance(answer, Injection):
+        return {RECORD_COUNT: len(answer.blocks)}
+    if isinstance(answer, MergeResult):
+        return {RECORD_COUNT: answer.added + answer.updated}
+    removed = getattr(answer, "removed", None)
+    if isinstance(removed, dict):
+        return {RECORD_COUNT: sum(removed.values())}
+    if isinstance(answer, bool):
+        return {RECORD_COUNT: int(answer)}
+    return {RECORD_COUNT: len(answer)} if isinstance(answer, Sized) and not isinstance(answer, str) else {RECORD_COUNT: 1}

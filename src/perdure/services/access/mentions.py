@@ -31,7 +31,7 @@ from perdure.engine.knowledge.outcomes import Outcome
 from perdure.services.conversation.sessions import SessionLine
 from perdure.services.conversation.transcripts import Transcript
 from perdure.services.forget.forget import ForgetReport
-from perdure.services.knowledge.curation import AuditReport, Curation
+from perdure.services.knowledge.curation import AuditReport, Curation, PendingProposal
 from perdure.services.knowledge.extraction import ExtractionReport
 from perdure.services.knowledge.review import PendingProposal
 from perdure.services.knowledge.seed_form import SeedMemory

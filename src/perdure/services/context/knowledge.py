@@ -15,7 +15,7 @@ from perdure.domain.knowledge.records import RecordQuery
 from perdure.domain.scope import Scope
 from perdure.engine.context.assemble import ContextKnowledge
 from perdure.engine.context.blocks import CardFact, ContextList, EntityCard, ListLine, cards_of
-from perdure.engine.lessons.rules import weights
+from perdure.engine.lessons import weights
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store, View
 from perdure.services.context.recall import RecallService

@@ -28,7 +28,7 @@ from perdure.services.conversation.upkeep import JOBS_MAX, end_session
 from perdure.services.index.writes import leave_digests, leave_messages
 from perdure.services.jobs.idempotency import note_erasure
 from perdure.services.knowledge.own_words import leave_own_words
-from perdure.services.lessons.drawn import leave_lessons
+from perdure.services.lessons.rows import leave_lessons
 from perdure.services.models.writer import read_source
 
 SEARCH_PAGE = 1_000

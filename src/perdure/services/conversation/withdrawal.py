@@ -28,7 +28,7 @@ from perdure.services.index.writes import leave_digests
 from perdure.services.jobs.idempotency import note_erasure
 from perdure.services.knowledge.ledger import Ledger
 from perdure.services.knowledge.undo import firsts
-from perdure.services.lessons.drawn import leave_lessons
+from perdure.services.lessons.rows import leave_lessons
 
 POPPED_MAX = 1_000
 ROWS_MAX = 10_000

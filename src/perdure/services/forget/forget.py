@@ -50,8 +50,8 @@ from perdure.services.forget.choices import (
 from perdure.services.index.writes import ZONE, enter_messages, enter_record, enter_series, enter_state, leave_digests
 from perdure.services.jobs.erasure import Erasures
 from perdure.services.jobs.idempotency import note_erasure
-from perdure.services.lessons.drawn import leave_lessons
 from perdure.services.lessons.lessons import Lessons
+from perdure.services.lessons.rows import leave_lessons
 
 Place = tuple[Address, int]
 

@@ -36,23 +36,37 @@ from perdure.domain.scope import DEFAULT, ID_BYTES_MAX, Address, Owner, Scope, s
 from perdure.domain.text.rules import check_choice, check_id, utf8_size
 from perdure.domain.text.secrets import secret_in, without_secrets
 from perdure.engine.conversation.jobs import LESSONS
-from perdure.engine.lessons.book import LESSON_LINE_CHARS_MAX, lessons_of, sameness, why_no_lesson, without_lessons
-from perdure.engine.lessons.rules import LessonPlace, LessonTarget, answering, refusal_of, space_book, target_of
-from perdure.engine.models.appends import APPENDS_MAX, split_reply
+from perdure.engine.lessons import (
+    LESSON_LINE_CHARS_MAX,
+    LessonPlace,
+    LessonTarget,
+    answering,
+    lessons_of,
+    refusal_of,
+    sameness,
+    space_book,
+    target_of,
+    why_no_lesson,
+    without_lessons,
+)
+from perdure.engine.models.replies import APPENDS_MAX, split_reply
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store, Tx, View
 from perdure.services.knowledge.ledger import Ledger
-from perdure.services.lessons.drawn import QUEUE_MAX, fold_job, former_ref, keepable, why_drawn
 from perdure.services.lessons.mirror import Mirrors
 from perdure.services.lessons.rows import (
+    QUEUE_MAX,
     READER,
     AddressLessons,
     LessonDraft,
     agents_with_lessons,
     end,
     find_lesson,
+    fold_job,
     fold_origin,
     forget_drawn,
+    former_ref,
+    keepable,
     lesson_drafts,
     lessons_in,
     make_room,
@@ -63,6 +77,7 @@ from perdure.services.lessons.rows import (
     unlearn,
     was_drawn_by,
     was_drawn_with,
+    why_drawn,
     withdraw,
 )
 

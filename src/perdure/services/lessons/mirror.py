@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from perdure.domain.errors import Corrupt, LimitExceeded, Unavailable
 from perdure.domain.knowledge.journal import Attribution
 from perdure.domain.lessons import Book, Lesson, RefusedLesson
-from perdure.engine.lessons.book import BookEdits, brought_up, by_hand, lessons_of, without_lessons
-from perdure.engine.lessons.rules import lesson_id
+from perdure.engine.lessons import BookEdits, brought_up, by_hand, lesson_id, lessons_of, without_lessons
 from perdure.ports.clock import Clock
 from perdure.ports.files import LessonFiles
 from perdure.ports.store import Store, Tx, View

@@ -3,8 +3,7 @@
 The lines of a lossless export: a heading, a line of JSON for each row, and an end with the digest of what came before.
 
 Rows are told by the names of their columns, without the owner, whom the heading names. What stands in a column as JSON is
-told as JSON, so that two exports can be compared by eye; a row that is read back is the very row that was written.
-"""
+told as JSON, so that two exports can be compared by eye; a row that is read back is the very row that was written."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ from typing import IO, Any, NoReturn, cast
 
 from perdure.domain.errors import Conflict, InvalidInput
 from perdure.domain.portability import FORMAT, VERSION, ExportPart, ExportReport
-from perdure.domain.scope import RESERVED, Owner, shared_owner
+from perdure.domain.scope import RESERVED, Owner, Scope, shared_owner
 from perdure.domain.text.rules import JSON_DEPTH_MAX, brief, check_flag, check_json, compact_json
 from perdure.ports.files import Target, check_path
 from perdure.ports.store import Progress, Snapshot, Store, check_progress
@@ -27,6 +26,8 @@ from perdure.ports.tables.index import INDEX_JOB
 from perdure.ports.tables.rows import TABLES
 from perdure.ports.tables.table import AnyRow
 from perdure.services.jobs.idempotency import PREFIX as REQUESTS
+from perdure.services.knowledge.memories import Knowledge, MemoryQuery
+from perdure.services.knowledge.seed_form import seed_dict
 from perdure.services.store.backup import new_file
 from perdure.services.store.soundness import flaw
 
@@ -321,3 +322,28 @@ def opened_target(to: Target, *, replace: bool) -> Iterator[IO[bytes]]:
             return
         with gzip.GzipFile(fileobj=file, mode="wb", filename="", compresslevel=LEVEL, mtime=0) as packed:
             yield cast("IO[bytes]", packed)
+
+
+PAGE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class SeedExporter:
+    known: Knowledge
+
+    def export(self, scope: Scope, to: Target, *, replace: bool = False, progress: Progress | None = None) -> ExportReport:
+        """What the agent of the handle may see, the newest change first; packed if the file's name ends with `.gz`."""
+        check_progress(progress)
+        rows = min(PAGE, self.known.limits.page_rows_max)
+        with opened_target(to, replace=replace) as file:
+            out = CountedLines(file)
+            query, count = MemoryQuery(archived=True, limit=rows), 0
+            while page := self.known.list_(scope, query):
+                for found in page:
+                    out.line(encoded(seed_dict(found)))
+                count += len(page)
+                if progress is not None:
+                    progress("memories", count)
+                last = page[-1].memory
+                query = MemoryQuery(archived=True, limit=rows, behind=(last.updated_at, last.record_key))
+        return ExportReport("seed", (scope.owner.user,), {"memories": count}, out.bytes, out.whole.hexdigest())

@@ -18,7 +18,7 @@ from perdure.domain.scope import Owner, Scope
 from perdure.engine.extraction.predicates import is_single_valued
 from perdure.engine.knowledge.audit import audit, export_entries, read_export
 from perdure.engine.knowledge.outcomes import Outcome, ProposalOrigin
-from perdure.engine.portability.foreign import FOREIGN_FORMATS, ForeignItem, foreign_format, foreign_items
+from perdure.engine.portability import FOREIGN_FORMATS, ForeignItem, foreign_format, foreign_items
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store, Tx, View
 from perdure.services.knowledge.commit import Submission, check_proposal, commit_in

@@ -22,10 +22,9 @@ from perdure.domain.scope import Owner, Scope, shared_owner
 from perdure.domain.text.rules import check_choice, check_flag, utf8_size
 from perdure.ports.files import Source, Target, check_path
 from perdure.ports.store import Progress
-from perdure.services.portability.export import Exporter
+from perdure.services.portability.export import Exporter, SeedExporter
 from perdure.services.portability.foreign import ForeignImporter, format_of
 from perdure.services.portability.import_ import Importer
-from perdure.services.portability.seed_export import SeedExporter
 from perdure.services.portability.vault_export import VaultExporter
 from perdure.services.portability.vault_import import VaultImporter
 

@@ -24,7 +24,7 @@ from perdure.domain.scope import RESERVED, Owner
 from perdure.domain.series import CoveredWindow, Entry, Series
 from perdure.domain.state import is_plain
 from perdure.domain.times.instants import from_us
-from perdure.engine.portability.vault import STATEMENTS, bullet, escaped, fenced, file_name, link, quoted, section
+from perdure.engine.portability import STATEMENTS, bullet, escaped, fenced, file_name, link, quoted, section
 from perdure.ports.store import Progress, Snapshot, Store, check_progress
 from perdure.ports.tables.knowledge import to_record
 from perdure.ports.tables.log import to_message, to_session

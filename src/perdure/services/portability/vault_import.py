@@ -21,8 +21,8 @@ from perdure.domain.portability import ImportedItem, ImportReport, Verdict
 from perdure.domain.scope import DEFAULT, Address, Scope
 from perdure.engine.knowledge.committer import objection
 from perdure.engine.knowledge.curator import value_in_words
-from perdure.engine.lessons.book import why_no_lesson
-from perdure.engine.portability.vault import STATEMENTS, NoteLine, block_id, bullets, changed_value
+from perdure.engine.lessons import why_no_lesson
+from perdure.engine.portability import STATEMENTS, NoteLine, block_id, bullets, changed_value
 from perdure.engine.text.hygiene import refusal
 from perdure.services.knowledge.entities import entity_names
 from perdure.services.knowledge.memories import Knowledge, MemoryQuery

@@ -19,8 +19,7 @@ from perdure.domain.series import FetchRecord, SeriesAnswer
 from perdure.domain.text.rules import brief
 from perdure.domain.times.instants import to_us, zone_named
 from perdure.domain.times.spans import Span, bridged, gaps, split
-from perdure.engine.series.coverage import judge, seconds_us
-from perdure.engine.series.merge import checked
+from perdure.engine.series import checked, judge, seconds_us
 from perdure.ports.store import Store, Tx
 from perdure.ports.tables.series import FetchLease
 from perdure.services.series.series import QueryOptions, SeriesService, wanted_span

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from perdure.domain.series import CoveredWindow, FetchRecord, Series
 from perdure.domain.times.spans import Span, gaps, span_or_none
-from perdure.engine.series.coverage import proven, recorded
+from perdure.engine.series import proven, recorded
 from perdure.ports.store import Tx
 
 

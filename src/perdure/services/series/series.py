@@ -32,17 +32,21 @@ from perdure.domain.text.rules import are_several, brief, check_choice, check_id
 from perdure.domain.times.instants import from_us, instant_us, to_us, zone_named
 from perdure.domain.times.spans import Span, clipped, span_or_none
 from perdure.engine.search.entries import series_entry
-from perdure.engine.series.coverage import (
+from perdure.engine.series import (
     SpanCoverage,
     assumed,
+    changed,
+    checked,
     in_words,
     judge,
     judge_by_entries,
     marked,
+    new_spec,
+    plan_merge,
+    sightings,
     with_inferred,
     without,
 )
-from perdure.engine.series.merge import changed, checked, new_spec, plan_merge, sightings
 from perdure.engine.times.question import read_edge
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store, Tx, View

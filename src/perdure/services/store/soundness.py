@@ -33,7 +33,7 @@ from perdure.domain.state import check_stored, is_plain
 from perdure.domain.text.rules import brief, check_held_id, check_json, utf8_size
 from perdure.domain.times.instants import from_us
 from perdure.engine.conversation.jobs import CURATE, EXTRACT, SWEEP, TALLY, TRANSCRIPT, is_repeat
-from perdure.engine.series.merge import checked
+from perdure.engine.series import checked
 from perdure.ports.tables.access import to_access
 from perdure.ports.tables.conversation import to_agent_state, to_digest, to_tally
 from perdure.ports.tables.jobs import to_job

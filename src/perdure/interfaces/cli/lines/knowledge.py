@@ -13,7 +13,7 @@ from perdure.domain.knowledge.journal import Operation, words_of
 from perdure.domain.knowledge.memories import ROLE_OF_TRUST, MemoryRecord, MemoryWithStatements, Statement
 from perdure.interfaces.cli.lines.conversation import INDENT, heading, local, one_line, wrapped
 from perdure.services.forget.forget import ForgetReport
-from perdure.services.knowledge.curation import AuditReport, Curation
+from perdure.services.knowledge.curation import AuditReport, Curation, PendingProposal
 from perdure.services.knowledge.extraction import ExtractionReport
 from perdure.services.knowledge.memories import MemoryGroup
 from perdure.services.knowledge.review import PendingProposal

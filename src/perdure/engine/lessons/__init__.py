@@ -1,1 +1,0 @@
-"""Lesson books: their lines, their order, and whom a lesson reaches."""

@@ -1,1 +1,0 @@
-"""Data of other memory engines and folders of notes, as text."""

@@ -1,1 +1,0 @@
-"""Series: merging entries, covered windows, gaps."""
