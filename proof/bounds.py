@@ -12,10 +12,9 @@ from typing import Any
 
 import perdure
 from perdure import documents
-from perdure.domain import scope
-from perdure.domain.access import keys
+from perdure.domain import access, scope
 from perdure.domain.conversation import addresses
-from perdure.domain.conversation.layers import Layers
+from perdure.domain.conversation.digests import Layers
 from perdure.domain.knowledge import proposals
 from perdure.domain.limits import Limits
 from perdure.domain.text import rules as text
@@ -154,10 +153,10 @@ def stated_bounds(scene: Scene) -> Iterator[Bound]:
     yield Bound("turn wait", append.SECONDS_MAX, lambda n: scene.bea.turn(wait_s=n).__enter__(), "`wait_s`")
     yield Bound("requests of a fetch", readthrough.PIECES_MAX, lambda n: _fetched(scene.bea, n), "requests")
     yield Bound("API key days", key_service.DAYS_MAX, lambda n: wide.api_keys.create("k", days=n), "`days`")
-    yield Bound("API key name", keys.KEY_NAME_CHARS_MAX, lambda n: wide.api_keys.create("x" * n), "`name`")
+    yield Bound("API key name", access.KEY_NAME_CHARS_MAX, lambda n: wide.api_keys.create("x" * n), "`name`")
     yield Bound(
         "API key users",
-        keys.KEY_USERS_MAX,
+        access.KEY_USERS_MAX,
         lambda n: wide.api_keys.create("k", users=[f"u{i}" for i in range(n)]),
         "`users`",
     )

@@ -21,10 +21,10 @@ from typing import Any
 import perdure
 import perdure.documents
 import perdure.types
+from perdure.handles.chat import Chat
 from perdure.handles.conversation import Turn
 from perdure.handles.operation import Handle, PendingList, Unset
 from perdure.handles.registry.toolset import HostTool
-from perdure.handles.sessions.chat import Chat
 from proof.hostile import Hostile
 
 VALUE_NAMES = frozenset({"perdure", "perdure.types", "perdure.documents"})

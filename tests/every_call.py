@@ -17,13 +17,12 @@ from perdure.domain.conversation.documents import ContextData, HistoryEntry
 from perdure.domain.knowledge.proposals import NewStatement
 from perdure.domain.reports import DistributionReport
 from perdure.handles.admin import AdminHandle, AgentHandle, ApiKeyHandle, JournalHandle
-from perdure.handles.conversation import Conversation, TranscriptHandle, Turn
+from perdure.handles.conversation import Conversation, DocumentHandle, TranscriptHandle, Turn
 from perdure.handles.knowledge import EntityHandle, InstructionHandle, Memories, TaskHandle, TodoHandle
 from perdure.handles.lessons import LessonHandle
 from perdure.handles.memory import Memory
 from perdure.handles.operation import Declared, declared, operations
 from perdure.handles.series import SeriesHandle, UserSeries
-from perdure.handles.sessions.documents import DocumentHandle
 from perdure.handles.state import State
 from perdure.handles.tools import Tools
 from perdure.services.access.keys import ApiKeys

@@ -38,8 +38,7 @@ MODULES = {
     "perdure.aio": "The same for asyncio: every class has the calls of its twin, as coroutines.",
 }
 HANDLES = {
-    "perdure.handles.conversation": ("Conversation", "TranscriptHandle", "Turn"),
-    "perdure.handles.sessions.documents": ("DocumentHandle",),
+    "perdure.handles.conversation": ("Conversation", "DocumentHandle", "TranscriptHandle", "Turn"),
     "perdure.handles.knowledge": ("Memories", "EntityHandle", "TodoHandle", "TaskHandle", "InstructionHandle"),
     "perdure.handles.lessons": ("LessonHandle",),
     "perdure.handles.state": ("State",),

@@ -31,8 +31,7 @@ from typing import Any, NamedTuple
 
 from perdure.domain.knowledge.proposals import ENTITY_TYPES, EntityName
 from perdure.engine.names.compare import NameIndex, compare
-from perdure.engine.names.likeness import Likeness
-from perdure.engine.names.spelling import distance
+from perdure.engine.names.spelling import Likeness, distance
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import machine

@@ -24,7 +24,7 @@ from perdure.documents import ContextManager, HistoryEntry
 from perdure.domain.knowledge.proposals import Evidence, Extraction, ExtractionRequest, Proposal
 from perdure.engine.context.blocks import UNTRUSTED_SHARE
 from perdure.engine.text.tokens import estimate_tokens
-from perdure.handles.sessions.chat import Chat
+from perdure.handles.chat import Chat
 from perdure.interfaces.mcp import prompts, resources, sets
 from perdure.interfaces.mcp.callers import LocalCaller as McpOwner
 from perdure.settings import Settings

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import perdure
 from perdure.compose.store import open_store
-from perdure.domain.conversation.layers import Layers
+from perdure.domain.conversation.digests import Layers
 from perdure.domain.jobs import Claim
 from perdure.ports.tables.rows import TABLES
 from perdure.testing import StoppedClock

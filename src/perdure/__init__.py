@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from perdure.app import Engine, open, restore  # noqa: A004
     from perdure.domain.context.context import Context
-    from perdure.domain.conversation.digests import Digest, Summary, SummaryRequest
-    from perdure.domain.conversation.layers import Layers
+    from perdure.domain.conversation.digests import Digest, Layers, Summary, SummaryRequest
     from perdure.domain.conversation.messages import Message, NewMessage, Session, ToolCall
     from perdure.domain.errors import (
         Conflict,
@@ -73,7 +72,7 @@ _HOMES = {
     ),
     "Context": "perdure.domain.context.context",
     **dict.fromkeys(("Digest", "Summary", "SummaryRequest"), "perdure.domain.conversation.digests"),
-    "Layers": "perdure.domain.conversation.layers",
+    "Layers": "perdure.domain.conversation.digests",
     "Limits": "perdure.domain.limits",
     **dict.fromkeys(("Message", "NewMessage", "Session", "ToolCall"), "perdure.domain.conversation.messages"),
     **dict.fromkeys(("TimeRange", "extract_time_range"), "perdure.engine.times.question"),

@@ -15,16 +15,17 @@ from perdure.compose.engine import compose
 from perdure.compose.models import HostModels
 from perdure.compose.store import machine_token as machine_token
 from perdure.compose.store import open_store
-from perdure.domain.access.log import PROGRAM, Access, Asker
+from perdure.domain.access import PROGRAM, Access, Asker
 from perdure.domain.errors import InvalidInput
 from perdure.domain.limits import Limits
-from perdure.domain.portability import ExportReport, ImportReport
 from perdure.domain.reports import (
     BackupReport,
     ClockReport,
     DistributionReport,
     DoctorReport,
+    ExportReport,
     Health,
+    ImportReport,
     PartReport,
     ProcessReport,
     PurgeReport,
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
     from typing import Self, Unpack
 
     from perdure.domain.conversation.documents import ContextStore
-    from perdure.handles.sessions.chat import Chat
+    from perdure.handles.chat import Chat
     from perdure.ports.models import Summariser
     from perdure.services.store.doctor import Doctor
 
@@ -337,7 +338,7 @@ class Engine(Handle):
     @operation("admin", first=True)
     def repair_clock(self) -> ClockReport:
         """Bring rows that were written by a clock that ran ahead back to now. Set the clock of the machine right first."""
-        from perdure.services.store.clock_repair import ClockRepair
+        from perdure.services.store.doctor import ClockRepair
 
         return ClockRepair(self._store, self._clock).repair()
 
@@ -406,7 +407,7 @@ def log_repeat(engine: Engine, user: str | None, request: str) -> None:
 
 def chat_with(engine: Engine, memory: Memory) -> Chat:
     """A chat at the address of `memory`, with the model of the engine if it has one."""
-    from perdure.handles.sessions.chat import Chat
+    from perdure.handles.chat import Chat
 
     return Chat(memory, engine._composed.consultant)
 

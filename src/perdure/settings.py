@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from perdure.domain.access.log import ACCESS_MODES, AccessMode
+from perdure.domain.access import ACCESS_MODES, AccessMode
 from perdure.domain.context.recall import parse_blend
-from perdure.domain.conversation.layers import DEFAULT_PROFILE, Layers, check_profile
+from perdure.domain.conversation.digests import DEFAULT_PROFILE, Layers, check_profile
 from perdure.domain.errors import InvalidInput
 from perdure.domain.limits import Limits, Switches
 from perdure.domain.oversight import SAVE_MODES, SaveMode

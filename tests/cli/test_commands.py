@@ -16,12 +16,11 @@ from typer.testing import CliRunner
 import perdure
 from in_process import InProcess
 from perdure.handles.admin import AdminHandle, AgentHandle, ApiKeyHandle, JournalHandle
-from perdure.handles.conversation import Conversation, TranscriptHandle
+from perdure.handles.conversation import EXAMPLE, Conversation, DocumentHandle, TranscriptHandle
 from perdure.handles.knowledge import EntityHandle, InstructionHandle, Memories, TaskHandle, TodoHandle
 from perdure.handles.lessons import LessonHandle
 from perdure.handles.operation import Handle
 from perdure.handles.series import SeriesHandle, UserSeries
-from perdure.handles.sessions.documents import EXAMPLE, DocumentHandle
 from perdure.handles.state import State
 from perdure.handles.tools import Tools
 from perdure.interfaces.cli.commands import SECTIONS, app, name_of

@@ -18,8 +18,7 @@ from typer.testing import CliRunner
 
 import perdure
 from perdure.domain.errors import PerdureError
-from perdure.domain.knowledge.entities import AgentTask, Entity, Link, Rejection, Suggestion, Todo
-from perdure.domain.knowledge.instructions import Instruction
+from perdure.domain.knowledge.entities import AgentTask, Entity, Instruction, Link, Rejection, Suggestion, Todo
 from perdure.domain.knowledge.memories import MemoryRecord, Statement
 from perdure.interfaces.cli.commands import app
 from perdure.interfaces.errors import EXIT_CODES

@@ -13,13 +13,12 @@ from fastapi.testclient import TestClient
 import perdure
 from perdure.handles import operation as declared
 from perdure.handles.admin import AdminHandle, AgentHandle, ApiKeyHandle, JournalHandle
-from perdure.handles.conversation import Conversation, TranscriptHandle
+from perdure.handles.conversation import Conversation, DocumentHandle, TranscriptHandle
 from perdure.handles.knowledge import EntityHandle, InstructionHandle, Memories, TaskHandle, TodoHandle
 from perdure.handles.lessons import LessonHandle
 from perdure.handles.memory import Memory
 from perdure.handles.registry.shapes import MORE, WHOLE
 from perdure.handles.series import SeriesHandle, UserSeries
-from perdure.handles.sessions.documents import DocumentHandle
 from perdure.handles.state import State
 from perdure.interfaces.access import LOCAL
 from perdure.interfaces.http import answers, description

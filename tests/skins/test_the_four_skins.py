@@ -15,7 +15,7 @@ import pytest
 
 import perdure
 from perdure import NewMessage
-from perdure.handles.sessions.documents import EXAMPLE
+from perdure.handles.conversation import EXAMPLE
 from perdure.interfaces.mcp.sets import offers
 from tests.skins.four_skins import Case, Told, skins
 

@@ -14,13 +14,12 @@ import perdure.testing
 import perdure.types
 from perdure.app import Engine
 from perdure.handles.admin import AdminHandle, AgentHandle, ApiKeyHandle, JournalHandle
-from perdure.handles.conversation import Conversation, TranscriptHandle, Turn
+from perdure.handles.conversation import Conversation, DocumentHandle, TranscriptHandle, Turn
 from perdure.handles.knowledge import EntityHandle, InstructionHandle, Memories, TaskHandle, TodoHandle
 from perdure.handles.lessons import LessonHandle
 from perdure.handles.memory import Memory
 from perdure.handles.operation import operations
 from perdure.handles.series import SeriesHandle, UserSeries
-from perdure.handles.sessions.documents import DocumentHandle
 from perdure.handles.state import State
 from perdure.handles.tools import Tools
 

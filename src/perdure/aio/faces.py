@@ -17,7 +17,7 @@ from perdure.domain.limits import Limits
 from perdure.domain.oversight import KeptResult
 from perdure.handles.admin import AdminHandle, AgentHandle, ApiKeyHandle, JournalHandle
 from perdure.handles.arguments import Allowed, Budget, Deadline, Denied, Mode
-from perdure.handles.conversation import Conversation, TranscriptHandle, Turn
+from perdure.handles.conversation import Conversation, DocumentHandle, TranscriptHandle, Turn
 from perdure.handles.knowledge import EntityHandle, InstructionHandle, Memories, TaskHandle, TodoHandle
 from perdure.handles.lessons import LessonHandle
 from perdure.handles.memory import Memory, clock_of
@@ -31,7 +31,6 @@ from perdure.handles.oversight import (
     window_rules,
 )
 from perdure.handles.series import SeriesHandle, UserSeries
-from perdure.handles.sessions.documents import DocumentHandle
 from perdure.handles.state import State
 from perdure.handles.tools import Tools
 from perdure.services.oversight.before import BUDGET_TOKENS
@@ -52,7 +51,7 @@ class AsyncTranscriptHandle(Awaited[TranscriptHandle]):
 
 
 class AsyncDocumentHandle(Awaited[DocumentHandle]):
-    """`perdure.handles.sessions.documents.DocumentHandle`, awaited."""
+    """`perdure.handles.conversation.DocumentHandle`, awaited."""
 
     __slots__ = ()
 

@@ -53,8 +53,7 @@ from perdure.services.conversation.sessions import Sessions
 from perdure.services.conversation.transcripts import Transcripts, transcript_handler
 from perdure.services.conversation.upkeep import Sweeper, tally_handler
 from perdure.services.documents.documents import Documents
-from perdure.services.documents.scope_view import ScopeView
-from perdure.services.documents.stored import StoredContexts
+from perdure.services.documents.stored import ScopeView, StoredContexts
 from perdure.services.forget.forget import ForgetService
 from perdure.services.index.cache import IndexCache
 from perdure.services.index.job import Indexer
@@ -393,8 +392,7 @@ def _portability(
     @cache
     def load() -> Portability:
         from perdure.services.portability.export import Exporter, SeedExporter
-        from perdure.services.portability.foreign import ForeignImporter
-        from perdure.services.portability.import_ import Importer
+        from perdure.services.portability.import_ import ForeignImporter, Importer
         from perdure.services.portability.transfer import Portability
         from perdure.services.portability.vault_export import VaultExporter
         from perdure.services.portability.vault_import import VaultImporter

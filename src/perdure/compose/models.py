@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl
 
 from perdure.domain.errors import InvalidInput, LimitExceeded, PerdureError
 from perdure.domain.knowledge.proposals import Extraction, ExtractionRequest
-from perdure.domain.portability import IMPORT_FORMATS
+from perdure.domain.reports import IMPORT_FORMATS
 from perdure.domain.text.rules import brief
 from perdure.engine.text.tokens import estimate_tokens
 from perdure.ports.clock import Clock

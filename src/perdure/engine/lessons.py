@@ -17,7 +17,7 @@ from datetime import datetime
 
 from perdure.domain.lessons import BY_PEOPLE, SPACE_SCOPES, Book, Lesson, LessonOrigin, LessonScope, LessonSource, RefusedLesson
 from perdure.domain.scope import DEFAULT, Owner, Scope, shared_owner
-from perdure.domain.text.joiners import JOINERS, has_stray_joiners
+from perdure.domain.text.fences import JOINERS, has_stray_joiners
 from perdure.domain.text.patterns import pattern
 from perdure.engine.search.lexicon import lexemes
 from perdure.engine.text.cues import either

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Literal
 
-from perdure.domain.access.keys import ApiKey, NewApiKey
-from perdure.domain.access.log import Access
+from perdure.domain.access import Access, ApiKey, NewApiKey
 from perdure.domain.conversation.agent_state import Agent, ChannelAgent
 from perdure.domain.jobs import Job, JobState
 from perdure.domain.knowledge.journal import Operation

@@ -8,8 +8,7 @@ from datetime import datetime
 from typing import Annotated
 
 from perdure.domain.errors import InvalidInput
-from perdure.domain.knowledge.entities import AgentTask, Entity, Link, Rejection, Suggestion, TaskState, Todo
-from perdure.domain.knowledge.instructions import Instruction
+from perdure.domain.knowledge.entities import AgentTask, Entity, Instruction, Link, Rejection, Suggestion, TaskState, Todo
 from perdure.domain.knowledge.journal import Operation
 from perdure.domain.knowledge.keys import check_ref
 from perdure.domain.knowledge.memories import MemoryRecord, MemoryWithStatements, Statement

@@ -13,11 +13,11 @@ from typing import Annotated, Any
 from perdure.domain.context.context import Context, Prompt
 from perdure.domain.context.recall import ENTRY_KINDS, EntryKind, Recall, RecallQuery
 from perdure.domain.conversation.messages import Message, NewMessage
+from perdure.domain.knowledge.memories import only_people
 from perdure.domain.knowledge.proposals import NewStatement
-from perdure.domain.knowledge.writers import only_people
 from perdure.domain.oversight import Injection, KeptResult
 from perdure.domain.oversight import Target as GoalTarget
-from perdure.domain.portability import ExportFormat, ExportReport, ImportReport
+from perdure.domain.reports import ExportFormat, ExportReport, ImportReport
 from perdure.domain.scope import Scope
 from perdure.domain.text.rules import check_flag, check_texts, utf8_size
 from perdure.domain.times.spans import check_span, span_between

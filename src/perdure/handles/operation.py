@@ -19,8 +19,7 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-from perdure.domain.access.keys import Permission
-from perdure.domain.access.log import Action
+from perdure.domain.access import Action, Permission
 from perdure.domain.scope import Address, Scope, shared_owner
 from perdure.services.access.log import TRACE, AccessLog, in_span
 from perdure.services.access.mentions import Mention

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from perdure.app import Engine, asked_by
-from perdure.domain.access.keys import ApiKey, Permission
-from perdure.domain.access.log import Asker, Face
+from perdure.domain.access import ApiKey, Asker, Face, Permission
 from perdure.domain.scope import DEFAULT
 from perdure.handles.memory import Memory, confined, only_reading
 

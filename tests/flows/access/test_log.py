@@ -18,7 +18,7 @@ import perdure.aio
 from perdure import Limits, NotFound, Unavailable
 from perdure.adapters.memory.store import MemoryStore
 from perdure.app import asked_by
-from perdure.domain.access.log import Access, Asker
+from perdure.domain.access import Access, Asker
 from perdure.domain.errors import Corrupt
 from perdure.interfaces.access import LOCAL, Door, of_key
 from perdure.interfaces.cli.commands import app

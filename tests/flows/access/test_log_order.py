@@ -15,7 +15,7 @@ import old_stores
 import perdure
 from perdure import Conflict, NotFound, Unavailable
 from perdure.adapters.memory.access import MemoryAccesses
-from perdure.domain.access.log import COMMAND_LINE, Access
+from perdure.domain.access import COMMAND_LINE, Access
 from perdure.domain.scope import shared_owner
 from perdure.testing import StoppedClock
 from perdure.testing.contract.access import an_access, put

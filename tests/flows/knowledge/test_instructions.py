@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import perdure
 from perdure import InvalidInput, Limits, Memory, NewMessage, NotFound
-from perdure.domain.knowledge.instructions import Instruction
+from perdure.domain.knowledge.entities import Instruction
 from perdure.domain.knowledge.proposals import Evidence
 from perdure.engine.extraction.orders import standing_instructions
 from perdure.engine.text.hygiene import fingerprints

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 
 import perdure
 from perdure import Conflict, InvalidInput, Memory, NotFound, Unsupported
-from perdure.domain.knowledge.writers import TRUST_OF_SOURCE, trust_of_source
+from perdure.domain.knowledge.memories import TRUST_OF_SOURCE, trust_of_source
 from perdure.testing import StoppedClock
 from perdure.types import Outcome
 

@@ -12,7 +12,7 @@ import pytest
 
 import perdure
 from perdure import InvalidInput
-from perdure.domain.portability import ImportReport
+from perdure.domain.reports import ImportReport
 
 MEM0 = {
     "results": [

@@ -12,7 +12,7 @@ import pytest
 
 import perdure
 from perdure import Conflict, InvalidInput, Unsupported
-from perdure.domain.portability import ImportReport
+from perdure.domain.reports import ImportReport
 from perdure.engine.portability import file_name
 
 HOSTILE = (

@@ -25,9 +25,21 @@ from perdure.engine.names.compare import (
     find_variants,
     seen_together,
 )
-from perdure.engine.names.likeness import WEAK_MAX, Different, Likely, LikenessEvidence, Same
 from perdure.engine.names.people import GivenNameRelation, gender, relation_of
-from perdure.engine.names.spelling import distance, folded, is_short_form, is_slip, plain, romanised, sounds
+from perdure.engine.names.spelling import (
+    WEAK_MAX,
+    Different,
+    Likely,
+    LikenessEvidence,
+    Same,
+    distance,
+    folded,
+    is_short_form,
+    is_slip,
+    plain,
+    romanised,
+    sounds,
+)
 
 PAIRS = Path(__file__).resolve().parents[3] / "bench" / "knowledge" / "names.jsonl"
 SAMPLE = """John Jane Robert Bob Mukesh Makesh Smith Smyth Doe J. Jr. Sr. II Dr. Mrs. Mr. van de O'Brien García Müller Mueller 李明 李

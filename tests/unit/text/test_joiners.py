@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure.domain.text.fences import fenced
-from perdure.domain.text.joiners import JOINERS, has_stray_joiners, without_stray_joiners
+from perdure.domain.text.fences import JOINERS, fenced, has_stray_joiners, without_stray_joiners
 from perdure.engine.text.hygiene import flaw
 
 NEEDED = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from perdure.adapters.memory.tables import OwnerTables
-from perdure.domain.access.log import Access
+from perdure.domain.access import Access
 from perdure.domain.scope import ERASURES
 from perdure.ports.tables import access as forms
 from perdure.ports.tables.access import ACCESSES, AccessRow

@@ -1,20 +1,17 @@
-"""Entities as they are held, todos, tasks, suggestions, and proposals that were refused."""
+"""Entities as they are held, todos, tasks, standing instructions, suggestions, and proposals that were refused."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 from perdure.domain.knowledge.memories import Trust
 from perdure.domain.knowledge.proposals import EntityType, Evidence, TodoKind
 from perdure.domain.knowledge.records import RecordKind, Term
 from perdure.domain.text.rules import Json
 from perdure.domain.times.instants import from_us, to_us
-
-if TYPE_CHECKING:
-    from perdure.domain.knowledge.instructions import Instruction
 
 TodoState = Literal["pending", "completed", "skipped"]
 TaskState = Literal["running", "completed", "failed", "cancelled"]
@@ -219,3 +216,48 @@ def from_body(kind: type[Thing], body: Mapping[str, Any]) -> Thing:
         elif isinstance(held, list):
             values[name] = tuple(held)
     return kind(**values)
+
+
+OrderKind = Literal["order", "withdrawal", "stop"]
+"""What a sentence does. A `stop` takes back the order that it names; if none is held, it is an order: `stop using emojis`."""
+InstructionState = Literal["standing", "withdrawn"]
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """What the agent is to do from now on. It belongs to the agent it was told to."""
+
+    id: str
+    agent: str
+    content: str
+    created_at: datetime
+    state: InstructionState = "standing"
+    ended_at: datetime | None = None
+    evidence: tuple[Evidence, ...] = ()
+    """Where it was said, each time; if words took it back, they are the last."""
+    source: Literal["said", "added"] = "said"
+    reason: str | None = None
+    """Why it was withdrawn."""
+    repeated_at: datetime | None = None
+    """When it was last said again."""
+
+    kind: RecordKind = "instruction"
+
+    def __str__(self) -> str:
+        return self.content
+
+    @property
+    def record_key(self) -> str:
+        return self.id
+
+    @property
+    def said_at(self) -> datetime:
+        """When it was last said, or added: of two that clash, the one that was said later counts."""
+        return self.created_at if self.repeated_at is None else self.repeated_at
+
+    def terms(self) -> tuple[Term, ...]:
+        found = (("agent", self.agent), ("open" if self.state == "standing" else "closed", self.agent))
+        return (*found, *(("message", one.message) for one in dict.fromkeys(self.evidence)))
+
+    def body(self) -> dict[str, Json]:
+        return to_body(self)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from perdure.domain.conversation.layers import Layers
+from perdure.domain.conversation.digests import Layers
 from perdure.domain.conversation.messages import Message
 
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from perdure.domain.knowledge.instructions import OrderKind
+from perdure.domain.knowledge.entities import OrderKind
 from perdure.engine.extraction.orders import language_names, languages, of_all_languages
 from perdure.engine.extraction.patterns import spelled
 

@@ -14,7 +14,7 @@ from functools import cache
 from itertools import islice
 from typing import Any
 
-from perdure.domain.knowledge.instructions import OrderKind
+from perdure.domain.knowledge.entities import OrderKind
 from perdure.engine.extraction.patterns import any_of, pieces_of, spelled, word_lists
 from perdure.engine.text.own_words import OWN_CHARS_MAX, opens_fiction, own_words
 from perdure.engine.text.sentences import sentence_spans

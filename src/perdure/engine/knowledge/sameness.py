@@ -19,8 +19,7 @@ from perdure.domain.knowledge.proposals import EntityName, EntityType, TodoPropo
 from perdure.domain.text.patterns import pattern
 from perdure.engine.conversation.jobs import next_slot
 from perdure.engine.names.compare import compare
-from perdure.engine.names.likeness import Different
-from perdure.engine.names.spelling import numbers_in_words, tens_in_words
+from perdure.engine.names.spelling import Different, numbers_in_words, tens_in_words
 from perdure.engine.text import cues
 from perdure.engine.words import sections, word_map
 

@@ -7,8 +7,7 @@ from typing import Any
 
 from perdure.domain.conversation.agent_state import to_agent, to_channel_agent
 from perdure.domain.conversation.messages import to_withdrawal
-from perdure.domain.knowledge.entities import AgentTask, Entity, Rejection, Suggestion, Todo, from_body
-from perdure.domain.knowledge.instructions import Instruction
+from perdure.domain.knowledge.entities import AgentTask, Entity, Instruction, Rejection, Suggestion, Todo, from_body
 from perdure.domain.knowledge.keys import term_value
 from perdure.domain.knowledge.memories import to_memory, to_statement
 from perdure.domain.knowledge.proposals import EntityName

@@ -17,11 +17,10 @@ from perdure.domain.knowledge.keys import entity_ref, slug
 from perdure.domain.knowledge.proposals import EntityName
 from perdure.domain.knowledge.records import TERM_BYTES_MAX
 from perdure.domain.text.rules import brief
-from perdure.engine.names.likeness import Different, Likely, Likeness, Same
 from perdure.engine.names.organisations import compare_orgs, compare_projects, initials, org, project
 from perdure.engine.names.people import compare_persons, name_numbers, person
 from perdure.engine.names.places import compare_places, open_partners, place
-from perdure.engine.names.spelling import folded, is_latin, romanised, sounds
+from perdure.engine.names.spelling import Different, Likely, Likeness, Same, folded, is_latin, romanised, sounds
 
 LABEL_CHARS_COMPARED = 120
 """A longer label is no name: it is like another only if their slugs are equal."""

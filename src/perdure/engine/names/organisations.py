@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 
 from perdure.domain.text.patterns import pattern
-from perdure.engine.names.likeness import Likeness, LikenessEvidence
 from perdure.engine.names.spelling import (
+    Likeness,
+    LikenessEvidence,
     differ_in_a_vowel,
     differ_in_accents_only,
     differ_in_doubling,

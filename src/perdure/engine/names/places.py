@@ -10,9 +10,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from perdure.engine.names.likeness import Likeness, LikenessEvidence
 from perdure.engine.names.organisations import VOWEL_CHARS_MIN, numbers_of, small_words, words_of
 from perdure.engine.names.spelling import (
+    Likeness,
+    LikenessEvidence,
     differ_in_a_vowel,
     differ_in_accents_only,
     folded,

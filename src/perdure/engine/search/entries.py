@@ -18,8 +18,7 @@ from hashlib import blake2b
 from perdure.domain.context.recall import ENTRY_KINDS, EntryKind, NewEntry
 from perdure.domain.conversation.digests import DIGEST_KINDS, SPINE_SESSION, Digest, DigestKind
 from perdure.domain.conversation.messages import Message
-from perdure.domain.knowledge.entities import Todo
-from perdure.domain.knowledge.instructions import Instruction
+from perdure.domain.knowledge.entities import Instruction, Todo
 from perdure.domain.knowledge.memories import Statement
 from perdure.domain.lessons import Lesson
 from perdure.domain.scope import Address

@@ -10,8 +10,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator
 
-from perdure.domain.text.fences import FLAG
-from perdure.domain.text.joiners import JOINERS, has_stray_joiners
+from perdure.domain.text.fences import FLAG, JOINERS, has_stray_joiners
 from perdure.domain.text.patterns import pattern
 from perdure.domain.text.secrets import secret_in
 from perdure.engine.text.cues import either

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from perdure.domain.knowledge.writers import Writer
+from perdure.domain.knowledge.memories import Writer
 from perdure.handles.admin import AdminServices
 from perdure.handles.conversation import ConversationServices
 from perdure.handles.knowledge import KnowledgeServices

@@ -17,8 +17,7 @@ from perdure.domain.conversation.documents import CompactionReport, ContextData
 from perdure.domain.conversation.messages import Session
 from perdure.domain.knowledge.memories import MemoryWithStatements
 from perdure.domain.oversight import Injection, KeptResult
-from perdure.domain.portability import ImportReport
-from perdure.domain.reports import DoctorReport, Health, VerifyReport
+from perdure.domain.reports import DoctorReport, Health, ImportReport, VerifyReport
 from perdure.domain.series import CoveredWindow, Entry, MergeResult, PastEntry, Series, SeriesAnswer
 from perdure.domain.times.instants import from_us
 from perdure.domain.times.spans import Span

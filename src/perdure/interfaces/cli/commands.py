@@ -21,7 +21,7 @@ from typer.core import TyperGroup
 import perdure
 from perdure import settings as settings_module
 from perdure.app import asked_by
-from perdure.domain.access.log import COMMAND_LINE
+from perdure.domain.access import COMMAND_LINE
 from perdure.domain.errors import InvalidInput, PerdureError
 from perdure.interfaces.cli import series, state
 from perdure.interfaces.cli.admin import config, journal, key, portability, store, user

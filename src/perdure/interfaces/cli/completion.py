@@ -16,7 +16,7 @@ import typer
 import perdure
 from perdure import settings as settings_module
 from perdure.app import asked_by
-from perdure.domain.access.log import COMMAND_LINE
+from perdure.domain.access import COMMAND_LINE
 from perdure.domain.errors import PerdureError
 
 SHELLS = ("bash", "zsh", "fish", "powershell", "pwsh")

@@ -19,7 +19,7 @@ from fastapi import APIRouter, Path, Request, Response
 from starlette.convertors import StringConvertor, register_url_convertor
 
 from perdure.app import Engine
-from perdure.domain.access.keys import Permission
+from perdure.domain.access import Permission
 from perdure.domain.errors import PerdureError
 from perdure.handles.memory import Memory
 from perdure.handles.operation import Arg, OperationSpec, Parameter, describe

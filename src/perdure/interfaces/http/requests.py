@@ -15,7 +15,7 @@ from fastapi.dependencies.models import Dependant
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 
-from perdure.domain.access.keys import Permission
+from perdure.domain.access import Permission
 from perdure.domain.scope import DEFAULT, ID_BYTES_MAX
 from perdure.handles.arguments import PLAIN
 from perdure.handles.memory import Memory

@@ -8,7 +8,7 @@ from typing import Protocol
 from urllib.parse import unquote
 
 from perdure.app import Engine
-from perdure.domain.access.keys import Permission
+from perdure.domain.access import Permission
 from perdure.domain.errors import InvalidInput
 from perdure.domain.scope import DEFAULT
 from perdure.handles.memory import Memory

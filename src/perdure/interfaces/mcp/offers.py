@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from perdure.domain.access.keys import Permission
+from perdure.domain.access import Permission
 from perdure.domain.context.context import Block
 from perdure.domain.text.fences import one_item
 from perdure.domain.text.rules import Json, compact_json

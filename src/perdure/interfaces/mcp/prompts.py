@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from perdure.domain.access.keys import Permission
+from perdure.domain.access import Permission
 from perdure.domain.errors import InvalidInput
 from perdure.domain.text.rules import utf8_size
 from perdure.handles.memory import Memory

@@ -16,13 +16,12 @@ from perdure.domain.reports import DoctorReport
 from perdure.domain.text.rules import Json
 from perdure.domain.times.instants import read_instant
 from perdure.handles.admin import JournalHandle
-from perdure.handles.conversation import Conversation
+from perdure.handles.conversation import Conversation, DocumentHandle
 from perdure.handles.knowledge import Memories, TodoHandle
 from perdure.handles.lessons import LessonHandle
 from perdure.handles.memory import Memory
 from perdure.handles.operation import OperationSpec, Parameter, describe, reached
 from perdure.handles.registry.toolset import BY_NAME, parameter_schema, shown_parameters
-from perdure.handles.sessions.documents import DocumentHandle
 from perdure.interfaces.mcp import lines
 from perdure.interfaces.mcp.callers import ToolCaller
 from perdure.interfaces.mcp.offers import ITEMS, Offer, Spec, fence, fenced, flag, shape, text

@@ -19,7 +19,7 @@ from urllib.parse import quote, urlsplit
 from starlette.requests import ClientDisconnect
 
 from perdure.app import Engine
-from perdure.domain.access.keys import ApiKey
+from perdure.domain.access import ApiKey
 from perdure.domain.errors import InvalidInput, PerdureError
 from perdure.interfaces.access import LOCAL, CallerAccess, of_key
 from perdure.interfaces.errors import http_status

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from anyio.to_thread import run_sync
 
-from perdure.domain.access.keys import ApiKey
+from perdure.domain.access import ApiKey
 from perdure.handles.admin import ApiKeyHandle
 
 BELIEVED_S = 5.0

@@ -20,7 +20,7 @@ from fastapi import Request, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from perdure.domain.access.keys import Permission
+from perdure.domain.access import Permission
 from perdure.domain.errors import InvalidInput
 from perdure.domain.knowledge.journal import Operation
 from perdure.domain.scope import DEFAULT, Address

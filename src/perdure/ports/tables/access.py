@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple, Protocol
 
-from perdure.domain.access.log import (
+from perdure.domain.access import (
     ACCESS_OUTCOMES,
     ACTIONS,
     FACES,

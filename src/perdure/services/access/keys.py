@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from perdure.domain.access.keys import KEY_NAME_CHARS_MAX, KEY_USERS_MAX, ApiKey, NewApiKey, permissions_of
+from perdure.domain.access import KEY_NAME_CHARS_MAX, KEY_USERS_MAX, ApiKey, NewApiKey, permissions_of
 from perdure.domain.errors import Corrupt, InvalidInput, NotFound
 from perdure.domain.scope import ID_BYTES_MAX, RESERVED, Owner, Scope
 from perdure.domain.state import Revision

@@ -17,7 +17,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
-from perdure.domain.access.log import OPERATIONS_MAX, PROGRAM, Access, AccessMode, Action, Asker, without_names
+from perdure.domain.access import OPERATIONS_MAX, PROGRAM, Access, AccessMode, Action, Asker, without_names
 from perdure.domain.context.context import Context
 from perdure.domain.context.recall import Recall
 from perdure.domain.conversation.messages import Message

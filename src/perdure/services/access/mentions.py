@@ -9,22 +9,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any, NamedTuple
 
-from perdure.domain.access.keys import ApiKey, NewApiKey
-from perdure.domain.access.log import NAMES_MAX, Access, TouchedRecords
+from perdure.domain.access import NAMES_MAX, Access, ApiKey, NewApiKey, TouchedRecords
 from perdure.domain.context.context import Block, Context
 from perdure.domain.context.recall import Hit, Recall
 from perdure.domain.conversation.agent_state import Agent, ChannelAgent
 from perdure.domain.conversation.digests import Digest
 from perdure.domain.conversation.messages import Message, Session
 from perdure.domain.jobs import Job
-from perdure.domain.knowledge.entities import AgentTask, Entity, Link, Rejection, Suggestion, Todo
-from perdure.domain.knowledge.instructions import Instruction
+from perdure.domain.knowledge.entities import AgentTask, Entity, Instruction, Link, Rejection, Suggestion, Todo
 from perdure.domain.knowledge.journal import Operation
 from perdure.domain.knowledge.memories import MemoryRecord, MemoryWithStatements, Statement
 from perdure.domain.lessons import Lesson, ReplyReport
 from perdure.domain.oversight import Decision, Injection, KeptResult
-from perdure.domain.portability import ExportReport, ImportReport
-from perdure.domain.reports import BackupReport
+from perdure.domain.reports import BackupReport, ExportReport, ImportReport
 from perdure.domain.series import Entry, MergeResult, PastEntry, Series, SeriesAnswer
 from perdure.domain.state import KeyInfo, Revision, StateMatches, StateValue
 from perdure.engine.knowledge.outcomes import Outcome

@@ -15,8 +15,7 @@ from zoneinfo import ZoneInfo
 
 from perdure.domain.context.context import Context, PartKind, Prompt
 from perdure.domain.conversation.agent_state import Agent
-from perdure.domain.conversation.digests import SPINE_ADDRESS, SPINE_SESSION, Digest
-from perdure.domain.conversation.layers import Layers, Policy
+from perdure.domain.conversation.digests import SPINE_ADDRESS, SPINE_SESSION, Digest, Layers, Policy
 from perdure.domain.conversation.messages import Cursor, Message, MessageQuery, Session
 from perdure.domain.errors import Conflict, Corrupt, InvalidInput, NotFound, Unavailable
 from perdure.domain.limits import NUMBER_MAX

@@ -14,8 +14,7 @@ from typing import Any
 from perdure.domain.conversation.agent_state import TurnLease, beginning
 from perdure.domain.conversation.messages import ClientMessage, Message, NewMessage, Session
 from perdure.domain.errors import Conflict, InvalidInput, LimitExceeded, PerdureError, Unavailable
-from perdure.domain.knowledge.memories import WRITER_KEY
-from perdure.domain.knowledge.writers import Writer
+from perdure.domain.knowledge.memories import WRITER_KEY, Writer
 from perdure.domain.limits import Limits
 from perdure.domain.scope import Address, MessageId, Scope, SessionId, ToolCallId
 from perdure.domain.text.rules import are_several, brief

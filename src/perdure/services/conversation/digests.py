@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from perdure.domain.conversation.digests import SPINE_ADDRESS, SPINE_SESSION, Digest, DigestKind, DigestSource, trust_of
-from perdure.domain.conversation.layers import Layers
+from perdure.domain.conversation.digests import SPINE_ADDRESS, SPINE_SESSION, Digest, DigestKind, DigestSource, Layers, trust_of
 from perdure.domain.conversation.messages import Session
 from perdure.domain.jobs import Job, NewJob
 from perdure.domain.knowledge.journal import Attribution

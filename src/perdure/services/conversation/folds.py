@@ -10,8 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from perdure.domain.conversation.digests import Digest, DigestSource, Summary, trust_of
-from perdure.domain.conversation.layers import Layers
+from perdure.domain.conversation.digests import Digest, DigestSource, Layers, Summary, trust_of
 from perdure.domain.conversation.messages import Cursor, Message, MessageQuery, Session
 from perdure.domain.errors import Conflict, LimitExceeded, NotFound
 from perdure.domain.knowledge.journal import Attribution

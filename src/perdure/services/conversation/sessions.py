@@ -9,14 +9,21 @@ from datetime import datetime, timedelta
 
 from perdure.domain.conversation.addresses import channel_name, split_channel
 from perdure.domain.conversation.agent_state import AgentState
-from perdure.domain.conversation.digests import DIGEST_KINDS, SPINE_ADDRESS, SPINE_SESSION, Digest, DigestKind, DigestSource
-from perdure.domain.conversation.layers import check_profile
+from perdure.domain.conversation.digests import (
+    DIGEST_KINDS,
+    SPINE_ADDRESS,
+    SPINE_SESSION,
+    Digest,
+    DigestKind,
+    DigestSource,
+    check_profile,
+)
 from perdure.domain.conversation.messages import Cursor, Message, MessageQuery, Session, withdrawn_from
 from perdure.domain.errors import Conflict, InvalidInput, NotFound
 from perdure.domain.knowledge.journal import Attribution
 from perdure.domain.knowledge.keys import term_value
+from perdure.domain.knowledge.memories import Writer, only_people
 from perdure.domain.knowledge.records import RecordQuery
-from perdure.domain.knowledge.writers import Writer, only_people
 from perdure.domain.limits import NUMBER_MAX, Limits
 from perdure.domain.scope import ID_BYTES_MAX, Address, Owner, Scope, SessionId, ToolCallId
 from perdure.domain.text.rules import brief, check_choice, check_id

@@ -9,8 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from perdure.domain.conversation.digests import SPINE_ADDRESS, SPINE_SESSION, Digest
-from perdure.domain.conversation.layers import PROFILES, Layers, Policy
+from perdure.domain.conversation.digests import PROFILES, SPINE_ADDRESS, SPINE_SESSION, Digest, Layers, Policy
 from perdure.domain.conversation.messages import Cursor, Message, MessageQuery, Session
 from perdure.domain.conversation.tally import Tally, extended
 from perdure.domain.jobs import Job, NewJob

@@ -14,9 +14,8 @@ from perdure.domain.conversation.messages import Cursor, Message, MessageQuery, 
 from perdure.domain.errors import Conflict, InvalidInput
 from perdure.domain.knowledge.journal import Attribution, Operation
 from perdure.domain.knowledge.keys import term_value
-from perdure.domain.knowledge.memories import Statement, to_statement
+from perdure.domain.knowledge.memories import Statement, only_people, to_statement
 from perdure.domain.knowledge.records import RecordKind, RecordQuery, record_kind
-from perdure.domain.knowledge.writers import only_people
 from perdure.domain.scope import Address, MessageId, Scope
 from perdure.domain.text.rules import Json, brief
 from perdure.engine.conversation.jobs import TALLY, TRANSCRIPT, session_job

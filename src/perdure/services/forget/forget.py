@@ -14,9 +14,8 @@ from perdure.domain.conversation.tally import reported_usage
 from perdure.domain.errors import InvalidInput
 from perdure.domain.knowledge.journal import Attribution
 from perdure.domain.knowledge.keys import check_ref, parse_ref, term_value
-from perdure.domain.knowledge.memories import to_memory
+from perdure.domain.knowledge.memories import Writer, only_people, to_memory
 from perdure.domain.knowledge.records import RECORD_KINDS, Record
-from perdure.domain.knowledge.writers import Writer, only_people
 from perdure.domain.scope import Address, MessageId, Owner, Scope
 from perdure.domain.text.rules import brief, compact_json, utf8_size
 from perdure.domain.times.instants import from_us

@@ -13,8 +13,7 @@ from functools import partial
 from perdure.domain.context.recall import CurrentValue, Hit, RecallQuery, Trace
 from perdure.domain.conversation.digests import SPINE_SESSION, trust_of
 from perdure.domain.conversation.messages import Message
-from perdure.domain.knowledge.entities import Todo, from_body
-from perdure.domain.knowledge.instructions import Instruction
+from perdure.domain.knowledge.entities import Instruction, Todo, from_body
 from perdure.domain.knowledge.keys import term_value
 from perdure.domain.knowledge.memories import Statement, to_statement, trust_of_message
 from perdure.domain.knowledge.records import Record, RecordKind, RecordQuery

@@ -15,8 +15,7 @@ from perdure.domain.context.context import Block, PromptPart
 from perdure.domain.context.recall import NewEntry
 from perdure.domain.conversation.digests import Digest, DigestKind
 from perdure.domain.conversation.messages import Cursor, Message, MessageQuery, Session
-from perdure.domain.knowledge.entities import Todo, from_body
-from perdure.domain.knowledge.instructions import Instruction
+from perdure.domain.knowledge.entities import Instruction, Todo, from_body
 from perdure.domain.knowledge.keys import term_value
 from perdure.domain.knowledge.memories import to_memory, to_statement
 from perdure.domain.knowledge.records import RecordKind, RecordQuery

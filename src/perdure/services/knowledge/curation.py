@@ -16,10 +16,9 @@ from perdure.domain.errors import Conflict, NotFound
 from perdure.domain.jobs import Job
 from perdure.domain.knowledge.journal import Attribution
 from perdure.domain.knowledge.keys import term_value
-from perdure.domain.knowledge.memories import USER, MemoryRecord, Statement, to_memory, to_statement
+from perdure.domain.knowledge.memories import USER, MemoryRecord, Statement, Writer, only_people, to_memory, to_statement
 from perdure.domain.knowledge.proposals import FactType, MemoryType, Proposal
 from perdure.domain.knowledge.records import RecordQuery
-from perdure.domain.knowledge.writers import Writer, only_people
 from perdure.domain.limits import Limits
 from perdure.domain.scope import ID_BYTES_MAX, Address, MessageId, Owner, Scope
 from perdure.domain.text.rules import brief, check_id

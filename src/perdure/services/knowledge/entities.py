@@ -18,10 +18,9 @@ from perdure.domain.errors import Conflict, InvalidInput, NotFound
 from perdure.domain.knowledge.entities import Entity, Link, Suggestion, from_body
 from perdure.domain.knowledge.journal import Attribution
 from perdure.domain.knowledge.keys import entity_ref, memory_key, parse_key, parse_ref, slug, term_value
-from perdure.domain.knowledge.memories import USER, MemoryRecord, Statement, to_memory, to_statement
+from perdure.domain.knowledge.memories import USER, MemoryRecord, Statement, Writer, only_people, to_memory, to_statement
 from perdure.domain.knowledge.proposals import ENTITY_TYPES, EntityName
 from perdure.domain.knowledge.records import RecordQuery
-from perdure.domain.knowledge.writers import Writer, only_people
 from perdure.domain.limits import Limits
 from perdure.domain.scope import Owner, Scope
 from perdure.domain.text.rules import are_several, brief, check_choice, check_no_secret, check_text, utf8_size

@@ -12,10 +12,18 @@ from perdure.domain.jobs import Job, NewJob
 from perdure.domain.knowledge.entities import Entity, Todo, from_body
 from perdure.domain.knowledge.journal import Attribution
 from perdure.domain.knowledge.keys import term_value
-from perdure.domain.knowledge.memories import OWN_WORDS, UNTRUSTED, Trust, least, trust_of_message
+from perdure.domain.knowledge.memories import (
+    OWN_WORDS,
+    UNTRUSTED,
+    Trust,
+    Writer,
+    actor_of,
+    least,
+    trust_of_message,
+    trust_of_source,
+)
 from perdure.domain.knowledge.proposals import EntityName, Evidence, Extraction, ExtractionRequest, Proposal, TodoProposal
 from perdure.domain.knowledge.records import RecordQuery
-from perdure.domain.knowledge.writers import Writer, actor_of, trust_of_source
 from perdure.domain.scope import Address, MessageId, Owner, Scope, SessionId
 from perdure.domain.text.patterns import pattern
 from perdure.domain.text.rules import utf8_size

@@ -13,14 +13,12 @@ from operator import attrgetter
 
 from perdure.domain.conversation.messages import Message
 from perdure.domain.errors import InvalidInput, NotFound
-from perdure.domain.knowledge.entities import from_body
-from perdure.domain.knowledge.instructions import Instruction, OrderKind
+from perdure.domain.knowledge.entities import Instruction, OrderKind, from_body
 from perdure.domain.knowledge.journal import Attribution
 from perdure.domain.knowledge.keys import term_value
-from perdure.domain.knowledge.memories import WRITER_KEY
+from perdure.domain.knowledge.memories import WRITER_KEY, Writer, only_people
 from perdure.domain.knowledge.proposals import Evidence
 from perdure.domain.knowledge.records import RecordQuery
-from perdure.domain.knowledge.writers import Writer, only_people
 from perdure.domain.limits import Limits
 from perdure.domain.scope import ID_BYTES_MAX, MessageId, Scope
 from perdure.domain.text.rules import check_id, utf8_size

@@ -17,7 +17,7 @@ from perdure.domain.knowledge.records import Record, RecordKind, RecordQuery, Te
 from perdure.domain.text.rules import Json
 from perdure.engine.knowledge.terms import NAME_KEY, UNKEYED, terms_of
 from perdure.engine.names.compare import name_keys, variants_among
-from perdure.engine.names.likeness import Same
+from perdure.engine.names.spelling import Same
 from perdure.ports.store import Tx
 from perdure.ports.tables.knowledge import RecordTx, RecordView
 from perdure.services.index.writes import enter_record

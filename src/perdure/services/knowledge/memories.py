@@ -33,7 +33,6 @@ from perdure.domain.knowledge.proposals import (
     Proposal,
 )
 from perdure.domain.knowledge.records import ChangedMemories, Record, RecordQuery, Term
-from perdure.domain.knowledge.writers import Writer, actor_of, only_people, source_of, trust_of_source
 from perdure.domain.limits import Limits
 from perdure.domain.scope import ID_BYTES_MAX, Owner, Scope
 from perdure.domain.text.rules import are_several, brief, check_choice, check_flag, check_id, check_text, utf8_size

@@ -10,9 +10,9 @@ from perdure.domain.errors import InvalidInput, LimitExceeded, NotFound
 from perdure.domain.knowledge.entities import TASK_STATES, AgentTask, TaskState, Todo, from_body
 from perdure.domain.knowledge.journal import Attribution
 from perdure.domain.knowledge.keys import term_value
+from perdure.domain.knowledge.memories import Writer, actor_of
 from perdure.domain.knowledge.proposals import TODO_KINDS, Evidence, TodoKind, TodoProposal
 from perdure.domain.knowledge.records import RecordQuery
-from perdure.domain.knowledge.writers import Writer, actor_of
 from perdure.domain.limits import Limits
 from perdure.domain.scope import ID_BYTES_MAX, Scope
 from perdure.domain.text.rules import brief, check_choice, check_id, utf8_size

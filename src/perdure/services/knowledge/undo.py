@@ -13,9 +13,8 @@ from perdure.domain.conversation.messages import CallState, Withdrawal, to_withd
 from perdure.domain.errors import Conflict, InvalidInput, LimitExceeded, NotFound
 from perdure.domain.knowledge.journal import Attribution, Operation
 from perdure.domain.knowledge.keys import term_value
-from perdure.domain.knowledge.memories import to_statement
+from perdure.domain.knowledge.memories import Writer, actor_of, only_people, to_statement
 from perdure.domain.knowledge.records import Record, RecordKind, RecordQuery, record_kind
-from perdure.domain.knowledge.writers import Writer, actor_of, only_people
 from perdure.domain.limits import NUMBER_MAX
 from perdure.domain.scope import Scope
 from perdure.domain.text.rules import Json, brief

@@ -16,7 +16,7 @@ from perdure.domain.conversation.digests import Digest
 from perdure.domain.errors import InvalidInput, NotFound, PerdureError
 from perdure.domain.jobs import Job, NewJob
 from perdure.domain.knowledge.journal import Attribution
-from perdure.domain.knowledge.writers import Writer, actor_of, only_people
+from perdure.domain.knowledge.memories import Writer, actor_of, only_people
 from perdure.domain.lessons import (
     BY_PEOPLE,
     LESSON_SCOPES,

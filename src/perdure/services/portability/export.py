@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import IO, Any, NoReturn, cast
 
 from perdure.domain.errors import Conflict, InvalidInput
-from perdure.domain.portability import FORMAT, VERSION, ExportPart, ExportReport
+from perdure.domain.reports import FORMAT, VERSION, ExportPart, ExportReport
 from perdure.domain.scope import RESERVED, Owner, Scope, shared_owner
 from perdure.domain.text.rules import JSON_DEPTH_MAX, brief, check_flag, check_json, compact_json
 from perdure.ports.files import Target, check_path

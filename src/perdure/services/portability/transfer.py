@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO
 
 from perdure.domain.errors import InvalidInput, NotFound, Unavailable
-from perdure.domain.portability import (
+from perdure.domain.reports import (
     EXPORT_FORMATS,
     IMPORT_FORMATS,
     ExportFormat,
@@ -23,8 +23,7 @@ from perdure.domain.text.rules import check_choice, check_flag, utf8_size
 from perdure.ports.files import Source, Target, check_path
 from perdure.ports.store import Progress
 from perdure.services.portability.export import Exporter, SeedExporter
-from perdure.services.portability.foreign import ForeignImporter, format_of
-from perdure.services.portability.import_ import Importer
+from perdure.services.portability.import_ import ForeignImporter, Importer, format_of
 from perdure.services.portability.vault_export import VaultExporter
 from perdure.services.portability.vault_import import VaultImporter
 

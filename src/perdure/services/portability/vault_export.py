@@ -19,7 +19,7 @@ from perdure.domain.conversation.messages import Message, Session
 from perdure.domain.knowledge.entities import Entity, Todo, from_body
 from perdure.domain.knowledge.memories import MemoryRecord, Statement, least, to_memory, to_statement
 from perdure.domain.lessons import Lesson, to_lesson
-from perdure.domain.portability import ExportReport
+from perdure.domain.reports import ExportReport
 from perdure.domain.scope import RESERVED, Owner
 from perdure.domain.series import CoveredWindow, Entry, Series
 from perdure.domain.state import is_plain

@@ -17,7 +17,7 @@ from perdure.domain.knowledge.keys import slug
 from perdure.domain.knowledge.memories import MemoryRecord, Statement
 from perdure.domain.knowledge.proposals import FACT_TYPES, MEMORY_TYPES, FactType, MemoryType, Proposal, TodoProposal
 from perdure.domain.lessons import LESSON_SCOPES, Lesson, LessonScope
-from perdure.domain.portability import ImportedItem, ImportReport, Verdict
+from perdure.domain.reports import ImportedItem, ImportReport, Verdict
 from perdure.domain.scope import DEFAULT, Address, Scope
 from perdure.engine.knowledge.committer import objection
 from perdure.engine.knowledge.curator import value_in_words
@@ -28,7 +28,7 @@ from perdure.services.knowledge.entities import entity_names
 from perdure.services.knowledge.memories import Knowledge, MemoryQuery
 from perdure.services.knowledge.todos import Todos
 from perdure.services.lessons.lessons import Lessons
-from perdure.services.portability.foreign import VERDICTS
+from perdure.services.portability.import_ import VERDICTS
 from perdure.services.portability.vault_export import FOLDERS, with_due
 from perdure.services.portability.vault_folder import Vault, WrittenNote, read_note, sha256_of
 

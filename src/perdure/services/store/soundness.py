@@ -14,14 +14,13 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, NewType, Union, get_args, get_origin, get_type_hints
 
-from perdure.domain.access.log import NAMES_MAX, Access
+from perdure.domain.access import NAMES_MAX, Access
 from perdure.domain.conversation.agent_state import AgentState, to_agent, to_channel_agent
-from perdure.domain.conversation.layers import POLICIES, check_profile
+from perdure.domain.conversation.digests import POLICIES, check_profile
 from perdure.domain.conversation.messages import to_withdrawal
 from perdure.domain.errors import Corrupt, InvalidInput, PerdureError
 from perdure.domain.jobs import Job
-from perdure.domain.knowledge.entities import AgentTask, Entity, Rejection, Suggestion, Todo, from_body
-from perdure.domain.knowledge.instructions import Instruction
+from perdure.domain.knowledge.entities import AgentTask, Entity, Instruction, Rejection, Suggestion, Todo, from_body
 from perdure.domain.knowledge.memories import MemoryRecord, to_memory, to_statement
 from perdure.domain.knowledge.proposals import ENTITY_TYPES, FACT_TYPES, MEMORY_TYPES
 from perdure.domain.knowledge.records import TERM_BYTES_MAX, record_kind

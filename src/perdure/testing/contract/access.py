@@ -9,7 +9,7 @@ from datetime import timedelta
 
 import pytest
 
-from perdure.domain.access.log import Access, TouchedRecords
+from perdure.domain.access import Access, TouchedRecords
 from perdure.domain.errors import Conflict
 from perdure.domain.knowledge.journal import Attribution
 from perdure.domain.knowledge.records import Record

@@ -9,7 +9,7 @@ import typer
 from rich.text import Text
 
 from perdure import settings as settings_module
-from perdure.domain.access.log import Access, TouchedRecords
+from perdure.domain.access import Access, TouchedRecords
 from perdure.handles.admin import JournalHandle
 from perdure.handles.memory import Memory
 from perdure.interfaces.cli.derived import Group, derived, each, table

@@ -11,8 +11,7 @@ import typer
 import perdure
 from perdure import settings as settings_module
 from perdure.app import asked_by
-from perdure.domain.access.keys import ApiKey
-from perdure.domain.access.log import COMMAND_LINE
+from perdure.domain.access import COMMAND_LINE, ApiKey
 from perdure.handles.admin import ApiKeyHandle
 from perdure.interfaces.cli.derived import Form, Group, line, table
 from perdure.interfaces.cli.output import Columns, safe

@@ -13,7 +13,7 @@ import typer
 from rich.text import Text
 
 from perdure.domain.errors import InvalidInput, LimitExceeded
-from perdure.domain.portability import EXPORT_FORMATS, IMPORT_FORMATS, ExportReport, ImportReport
+from perdure.domain.reports import EXPORT_FORMATS, IMPORT_FORMATS, ExportReport, ImportReport
 from perdure.interfaces.cli.input import chosen
 from perdure.interfaces.cli.output import Output, safe, visible
 
@@ -122,7 +122,7 @@ def _whose(ctx: typer.Context, *, everybody: bool) -> Iterator[tuple[Any, Any]]:
 
 def _is_export(file: str) -> bool:
     """Whether a file seems to be a lossless export; one that cannot be looked at first is taken for one."""
-    from perdure.services.portability.foreign import is_export
+    from perdure.services.portability.import_ import is_export
 
     path = Path(file)
     if file == "-" or not path.is_file():

@@ -19,7 +19,7 @@ import typer
 import perdure
 from perdure import settings as settings_module
 from perdure.app import asked_by, machine_token
-from perdure.domain.access.log import COMMAND_LINE
+from perdure.domain.access import COMMAND_LINE
 from perdure.domain.errors import InvalidInput
 from perdure.interfaces.cli.input import taking
 from perdure.interfaces.cli.output import Output, safe

@@ -15,7 +15,7 @@ from rich.text import Text
 import perdure
 from perdure import settings
 from perdure.app import restored
-from perdure.domain.access.log import COMMAND_LINE
+from perdure.domain.access import COMMAND_LINE
 from perdure.domain.errors import Corrupt, InvalidInput
 from perdure.domain.jobs import QueueReport
 from perdure.domain.reports import (

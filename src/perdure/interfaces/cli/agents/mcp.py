@@ -8,7 +8,7 @@ import typer
 
 import perdure
 from perdure.app import asked_by
-from perdure.domain.access.log import Asker
+from perdure.domain.access import Asker
 from perdure.interfaces import stdio
 
 

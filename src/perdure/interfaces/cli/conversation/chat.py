@@ -20,7 +20,7 @@ from perdure.interfaces.cli.output import Output, safe, visible
 from perdure.interfaces.errors import EXIT_CODES, as_json
 
 if TYPE_CHECKING:
-    from perdure.handles.sessions.chat import Chat, Exchange
+    from perdure.handles.chat import Chat, Exchange
 
 PROMPT = "you> "
 SHOWN_MAX = 20

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from perdure.domain.conversation.documents import CompactionReport, ContextData
+from perdure.handles.conversation import DocumentHandle
 from perdure.handles.registry.shapes import plain
-from perdure.handles.sessions.documents import DocumentHandle
 from perdure.interfaces.cli.derived import JSON, Form, Group, line, table
 from perdure.interfaces.cli.input import ask
 from perdure.interfaces.cli.output import Output, safe

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from rich.text import Text
 
-from perdure.domain.knowledge.entities import AgentTask, Entity, Rejection, Suggestion, Todo
-from perdure.domain.knowledge.instructions import Instruction
+from perdure.domain.knowledge.entities import AgentTask, Entity, Instruction, Rejection, Suggestion, Todo
 from perdure.domain.knowledge.journal import Operation, words_of
 from perdure.domain.knowledge.memories import ROLE_OF_TRUST, MemoryRecord, MemoryWithStatements, Statement
 from perdure.interfaces.cli.lines.conversation import INDENT, heading, local, one_line, wrapped

@@ -14,9 +14,9 @@ from perdure.domain.conversation.documents import NUMBER_MAX
 from perdure.domain.conversation.messages import Message, NewMessage, Role
 from perdure.domain.errors import NotFound
 from perdure.handles.arguments import PLAIN
+from perdure.handles.conversation import EXAMPLE as DOCUMENT
 from perdure.handles.memory import Memory
 from perdure.handles.operation import describe
-from perdure.handles.sessions.documents import EXAMPLE as DOCUMENT
 from perdure.interfaces.http import fields
 from perdure.interfaces.http.answers import answer, cursor, located, read_cursor
 from perdure.interfaces.http.derived import ANSWER, Made, Paging, Route, listed, table

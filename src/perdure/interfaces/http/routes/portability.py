@@ -14,7 +14,7 @@ from fastapi.responses import StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
 from perdure.domain.errors import LimitExceeded, Unavailable
-from perdure.domain.portability import ImportReport
+from perdure.domain.reports import ImportReport
 from perdure.handles.registry.shapes import plain
 from perdure.interfaces.http.answers import answer
 from perdure.interfaces.http.derived import USER

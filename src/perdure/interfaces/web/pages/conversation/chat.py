@@ -15,12 +15,11 @@ from fastapi.responses import StreamingResponse
 from perdure.app import chat_with
 from perdure.domain.conversation.messages import Message
 from perdure.domain.errors import InvalidInput, PerdureError
-from perdure.domain.knowledge.entities import Todo
-from perdure.domain.knowledge.instructions import Instruction
+from perdure.domain.knowledge.entities import Instruction, Todo
 from perdure.domain.knowledge.journal import Operation
 from perdure.domain.oversight import Choice, Decision
+from perdure.handles.chat import Chat, ChatQuestion, Exchange
 from perdure.handles.memory import Memory
-from perdure.handles.sessions.chat import Chat, ChatQuestion, Exchange
 from perdure.interfaces.lines import LINES, Line, Say, work_lines
 from perdure.interfaces.visible import visible
 from perdure.interfaces.web.page import door, memory_of, page, rendered

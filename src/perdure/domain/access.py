@@ -1,4 +1,7 @@
-"""The access log: who asked for what of a user's data, by which door, and what that touched. Never what it said."""
+"""The access log: who asked for what of a user's data, by which door, and what that touched. Never what it said.
+
+And API keys: what one is bound to. The secret itself is never kept, only its digest.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from datetime import datetime
 from typing import Literal, get_args
 
 from perdure.domain.scope import DEFAULT, RESERVED, Address, Scope
+from perdure.domain.text.rules import check_choice
 
 Face = Literal["python", "cli", "http", "mcp", "web"]
 Action = Literal["read", "change", "erase", "admin"]
@@ -79,3 +83,43 @@ class Access:
 def without_names(touched: tuple[TouchedRecords, ...], gone: Callable[[str], bool]) -> tuple[TouchedRecords, ...]:
     """The same without the names for which `gone` says so; the counts stay."""
     return tuple(TouchedRecords(one.kind, one.count, tuple(name for name in one.names if not gone(name))) for one in touched)
+
+
+Permission = Literal["read", "write", "admin"]
+PERMISSIONS: tuple[Permission, ...] = ("read", "write", "admin")
+KEY_USERS_MAX = 1_000
+KEY_NAME_CHARS_MAX = 100
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKey:
+    """A key without its secret."""
+
+    id: str
+    name: str
+    users: tuple[str, ...] | None
+    """None: every user of the space."""
+    permissions: tuple[Permission, ...]
+    """`write` comes with `read`, `admin` with both."""
+    made_at: datetime
+    expires_at: datetime | None = None
+    revoked_at: datetime | None = None
+    agent: bool = False
+    """Whether a model holds it: what it stores is the agent's word."""
+
+    def alive(self, now: datetime) -> bool:
+        return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
+
+
+@dataclass(frozen=True, slots=True)
+class NewApiKey:
+    """A key as it is shown to its maker, once."""
+
+    key: ApiKey
+    secret: str
+
+
+def permissions_of(highest: str) -> tuple[Permission, ...]:
+    """What a key of that kind may do: each permission comes with the lesser ones."""
+    check_choice(highest, "permission", PERMISSIONS)
+    return PERMISSIONS[: PERMISSIONS.index(highest) + 1]

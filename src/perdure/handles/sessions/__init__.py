@@ -1,1 +1,0 @@
-"""What works on one session at a time: a chat, and context documents."""
