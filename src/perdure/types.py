@@ -24,8 +24,7 @@ from perdure.domain.context.recall import (
     Understood,
 )
 from perdure.domain.conversation.agent_state import Agent, ChannelAgent
-from perdure.domain.knowledge.entities import AgentTask, Entity, Link, Rejection, Suggestion, Todo
-from perdure.domain.knowledge.instructions import Instruction
+from perdure.domain.knowledge.entities import AgentTask, Entity, Instruction, Link, Rejection, Suggestion, Todo
 from perdure.domain.knowledge.memories import MemoryRecord, MemoryWithStatements, Statement
 from perdure.domain.knowledge.proposals import (
     EntityName,
@@ -47,7 +46,6 @@ from perdure.services.forget.forget import ForgetReport
 from perdure.services.knowledge.curation import AuditReport, Curation, PendingProposal
 from perdure.services.knowledge.extraction import ExtractionReport
 from perdure.services.knowledge.memories import MemoryGroup
-from perdure.services.knowledge.review import PendingProposal
 from perdure.services.models.prompted import PromptedExtractor
 
 __all__ = [

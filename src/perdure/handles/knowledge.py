@@ -28,7 +28,6 @@ from perdure.services.knowledge.entities import Entities
 from perdure.services.knowledge.extraction import ExtractionReport, ExtractionService
 from perdure.services.knowledge.instructions import Instructions
 from perdure.services.knowledge.memories import Knowledge, MemoryGroup, MemoryQuery
-from perdure.services.knowledge.review import PendingProposal, ProposalReview
 from perdure.services.knowledge.seed_form import MEMORY_FORMS, MemoryForm, in_form
 from perdure.services.knowledge.todos import Todos
 from perdure.services.knowledge.undo import UndoService

@@ -30,7 +30,6 @@ from perdure.services.conversation.transcripts import Transcript
 from perdure.services.forget.forget import ForgetReport
 from perdure.services.knowledge.curation import AuditReport, Curation, PendingProposal
 from perdure.services.knowledge.extraction import ExtractionReport
-from perdure.services.knowledge.review import PendingProposal
 from perdure.services.knowledge.seed_form import SeedMemory
 from perdure.services.series.series import Cleanup
 

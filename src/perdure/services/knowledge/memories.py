@@ -20,8 +20,13 @@ from perdure.domain.knowledge.memories import (
     MemoryWithStatements,
     Statement,
     Status,
+    Writer,
+    actor_of,
+    only_people,
+    source_of,
     to_memory,
     to_statement,
+    trust_of_source,
 )
 from perdure.domain.knowledge.proposals import (
     FACT_TYPES,

@@ -15,7 +15,6 @@ from perdure.services.forget.forget import ForgetReport
 from perdure.services.knowledge.curation import AuditReport, Curation, PendingProposal
 from perdure.services.knowledge.extraction import ExtractionReport
 from perdure.services.knowledge.memories import MemoryGroup
-from perdure.services.knowledge.review import PendingProposal
 
 EVIDENCE_SHOWN = 3
 ITEMS_SHOWN = 5
