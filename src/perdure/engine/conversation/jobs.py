@@ -23,7 +23,7 @@ EXTRACT = "extract"
 CURATE = "curate"
 LESSONS = "lessons"
 TRANSCRIPT = "transcript"
-# The others bear the name of the layer they keep: `domain.conversation.layers.POLICIES`.
+# The others bear the name of the layer they keep: `domain.conversation.digests.POLICIES`.
 
 JUST_AFTER = timedelta(milliseconds=1)
 """A session is idle after *more* than the idle time."""
