@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace as changed
@@ -51,7 +50,6 @@ from perdure.services.oversight.after import AfterRequest
 from perdure.services.oversight.before import BUDGET_TOKENS as GOAL_TOKENS
 from perdure.services.oversight.before import BeforeRequest
 
-LOG = logging.getLogger("perdure.oversight")
 MISSES_TOLD = 5
 """An explanation of recall names so many of those that were left out."""
 
@@ -63,16 +61,6 @@ def _forgotten_at(scope: Scope, given: Mapping[str, Any]) -> Scope:
 
 def _of_run(_memory: Memory, _given: Mapping[str, Any], ran: GoalRun) -> Iterable[object]:
     return (ran.injection, *ran.kept)
-
-
-def _before(do: oversight.OversightServices, scope: Scope, asked: BeforeRequest) -> Injection:
-    """What a goal is given; the log is told how far each series covers the time that the goal names."""
-    given = do.overseer.before(scope, asked)
-    for name, about in given.values.items():
-        if isinstance(about, dict) and "coverage" in about:
-            needs = ", needs API for gaps" if about.get("gaps") else ""
-            LOG.info("Coverage of %s: %s, %s entries%s", name, about["coverage"], about["count"], needs)
-    return given
 
 
 class Memory(Handle):
@@ -316,7 +304,7 @@ class Memory(Handle):
         With the target `goal`, the text is the goal with what is relevant behind it. Why each thing was taken or left is
         in `choices`; the decision is recorded, see `journal.decisions()`.
         """
-        return _before(self._do.oversight, self.scope, BeforeRequest(goal, budget_tokens, target, deadline_s))
+        return self._do.oversight.overseer.before(self.scope, BeforeRequest(goal, budget_tokens, target, deadline_s))
 
     @operation("change")
     def after(
@@ -369,7 +357,7 @@ class Memory(Handle):
         Each result of a tool is looked at on its way to the agent, as `after` does; `window` as in `perdure.tool`, or by name.
         """
         do, asked = self._do.oversight, BeforeRequest(goal, budget_tokens, "goal", deadline_s)
-        before, hands = partial(_before, do, self.scope, asked), {} if tools is None else tools
+        before, hands = partial(do.overseer.before, self.scope, asked), {} if tools is None else tools
         return oversight.run(do, self.scope, before, agent, hands, mode=mode, allow=allow, deny=deny, window=window)
 
     # -- the conversation

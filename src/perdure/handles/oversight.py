@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,9 +17,7 @@ from perdure.engine.oversight.tool_windows import check_rule
 from perdure.handles.registry.toolset import HostTool
 from perdure.services.oversight.after import AfterRequest, ResultKeeper, check_tool
 from perdure.services.oversight.before import Overseer
-
-_log = logging.getLogger("perdure.oversight")
-
+from perdure.services.oversight.log import tell_saved
 
 DeclaredWindows = WindowRule | Mapping[str, WindowRule] | None
 """Which time tools fetch: of all of them, or by their names."""
@@ -36,8 +33,7 @@ class OversightServices:
     def after(self, scope: Scope, result: AfterRequest) -> KeptResult:
         """What becomes of a tool's result; what is saved is told to the log, in the seed's words."""
         kept = self.keeper.after(scope, result)
-        if kept.saved:
-            _log.info("Auto-saved to memory: %s - %s", kept.key, kept.reason)
+        tell_saved(kept)
         return kept
 
 

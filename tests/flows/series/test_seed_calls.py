@@ -161,6 +161,14 @@ def test_the_overseer_tells_the_log_what_it_did(ana: perdure.Memory, caplog: pyt
     ana.before("Who gave me kudos in the last 12 hours?")
     ana.before("Who gave me kudos in the last 3 days?")
     assert caplog.messages == [
-        f"Coverage of {KUDOS}: full, 5 entries",
-        f"Coverage of {KUDOS}: partial, 5 entries, needs API for gaps",
+        f"Full coverage from state: {KUDOS} (5 entries)",
+        f"Partial coverage: {KUDOS} (5 entries, needs API for gaps)",
     ]
+
+
+def test_a_value_that_speaks_of_coverage_is_no_series(ana: perdure.Memory, caplog: pytest.LogCaptureFixture) -> None:
+    """S0-45: what a user saved may have a field of that name."""
+    caplog.set_level(logging.INFO, logger="perdure.oversight")
+    ana.state.save("insurance", {"coverage": "full", "sum": 5})
+    assert ana.before("What does my insurance cover?").values == {"insurance": {"coverage": "full", "sum": 5}}
+    assert caplog.messages == []

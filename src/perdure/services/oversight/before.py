@@ -44,6 +44,7 @@ from perdure.services.context.recall import RecallService
 from perdure.services.index.writes import enter_echoes
 from perdure.services.models.consultant import Consultant, Question, TooLate, run_within
 from perdure.services.models.prompted import prompt_named
+from perdure.services.oversight.log import tell_coverage
 from perdure.services.series.series import QueryOptions, SeriesService
 from perdure.services.series.state import PREVIEW_CHARS, StateService
 
@@ -155,6 +156,7 @@ class Overseer:
         offers = self._offers(held, order, needs, work)
         answer = self._recalled(work)
         blocks, shown = self._packed(held, offers, answer, needs, work)
+        tell_coverage(shown)
         took_ms = (self.clock.monotonic() - began) * 1000
         made = self._injection(blocks, shown, work, took_ms)
         try:
