@@ -301,7 +301,7 @@ def compose(store: Store, clock: Clock, settings: Settings, given: HostModels) -
         conversation=talk.services,
         state=state,
         state_search=StateSearch(recall, state),
-        series=SeriesServices(series, Aggregates(store), ReadThrough(store, series)),
+        series=SeriesServices(series, Aggregates(store, clock), ReadThrough(store, series)),
         knowledge=knowledge,
         recall=recall,
         oversight=_oversight(seen, clock, settings, helpers.consultant, state, reader),

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from perdure.domain.errors import InvalidInput
 from perdure.domain.scope import Scope
 from perdure.domain.series import (
     CoverageRule,
@@ -22,7 +21,7 @@ from perdure.domain.series import (
     SeriesAnswer,
 )
 from perdure.domain.text.rules import Json, check_choice
-from perdure.domain.times.instants import instant_us, iso, zone_named
+from perdure.domain.times.instants import iso
 from perdure.domain.times.spans import Span
 from perdure.handles import arguments as arg
 from perdure.handles.operation import UNSET, Arg, Handle, operation, stated, unlogged
@@ -175,7 +174,7 @@ class SeriesHandle(Handle, namespace="series"):
         Repeating the latest merge with its `request` changes nothing and answers the same; another merge under it is a
         `Conflict`.
         """
-        span = None if window is None else self._span(window)
+        span = None if window is None else self._window(window)
         fetch = FetchRecord(span, complete, newest_first, infer, api_calls, request="" if request is None else request)
         return self._do.series.merge(self.scope.owner, self.name, entries, fetch=fetch, stated=self._rules, strict=strict)
 
@@ -280,7 +279,7 @@ class SeriesHandle(Handle, namespace="series"):
     @operation("read")
     def windows(self, start: arg.SeriesStart, end: arg.SeriesEnd) -> Sequence[CoveredWindow]:
         """List what was fetched of a range, and when."""
-        return self._do.series.windows(self.scope.owner, self.name, self._span((start, end)))
+        return self._do.series.windows(self.scope.owner, self.name, self._window((start, end)))
 
     @operation("read")
     def history(
@@ -368,18 +367,8 @@ class SeriesHandle(Handle, namespace="series"):
         """The same as a `pyarrow.Table`; `Unsupported` if pyarrow is not installed."""
         return frame("pyarrow", self.rows(start, end))
 
-    def _span(self, window: tuple[object, object]) -> Span:
-        if not isinstance(window, tuple | list) or len(window) != 2:
-            raise InvalidInput(f"`window` is a `{type(window).__name__}`; pass its start and its end")
-        zone = zone_named(self._rules.get("zone", "UTC"))
-        if not all(isinstance(edge, datetime) and edge.tzinfo is not None for edge in window):
-            # Only a time without a zone needs to know what the series says of such.
-            held = self._do.series.find(self.scope.owner, self.name)
-            zone = zone if held is None else zone_named(held.spec.zone)
-        start, end = instant_us(window[0], zone, "`window_start`"), instant_us(window[1], zone, "`window_end`")
-        if start >= end:
-            raise InvalidInput("the window ends no later than it starts; give its start, then its end")
-        return Span(start, end)
+    def _window(self, ends: object) -> Span:
+        return self._do.series.window(self.scope.owner, self.name, ends, self._rules)
 
     def _itself(self) -> Iterable[object]:
         # A handle of a series is made by any name; only a series that there is, is named in the log.

@@ -52,6 +52,9 @@ def merged(ana: perdure.Memory, days: int, hours: range) -> None:
         ("yesterday", "yesterday", datetime(2025, 10, 24, tzinfo=UTC), datetime(2025, 10, 24, 23, 59, 59, 999999, tzinfo=UTC)),
         ("last Monday", "2 hours ago", datetime(2025, 10, 20, tzinfo=UTC), TEN - timedelta(hours=2)),
         ("2025-10-01", "now", datetime(2025, 10, 1, tzinfo=UTC), TEN),
+        ("vor 2 Tagen", "jetzt", TEN - timedelta(days=2), TEN),
+        ("hace 2 días", "ahora", TEN - timedelta(days=2), TEN),
+        ("il y a 2 jours", "maintenant", TEN - timedelta(days=2), TEN),
     ],
 )
 def test_the_ends_of_a_range_may_be_words(ana: perdure.Memory, start: str, end: str, first: datetime, last: datetime) -> None:
@@ -90,6 +93,39 @@ def test_a_fetch_takes_words_as_well(ana: perdure.Memory) -> None:
     answer = ana.series(KUDOS).fetch("3 days ago", "now", lambda window: asked.append(window) or [])
     assert [(one.start, one.end) for one in asked] == [(TEN - timedelta(days=3), TEN - timedelta(days=1))]
     assert answer.coverage == "full"
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "first", "last"),
+    [
+        ("24 hours ago", "now", TEN - timedelta(days=1), TEN),
+        ("yesterday", "yesterday", datetime(2025, 10, 24, tzinfo=UTC), datetime(2025, 10, 25, tzinfo=UTC)),
+        ("2 days ago", TEN.isoformat(), TEN - timedelta(days=2), TEN),
+    ],
+)
+def test_the_window_of_a_merge_may_be_words(ana: perdure.Memory, start: str, end: str, first: datetime, last: datetime) -> None:
+    """X-2: of a day, all of it, so that nothing is missing between two days that were fetched one after the other."""
+    calls = (
+        lambda: ana.tools.merge_timeseries_state("a", [], window_start=start, window_end=end)["covered"],
+        lambda: ana.tools.call_tool(
+            "mergeTimeseriesState", {"key": "b", "entries": [], "window_start": start, "window_end": end}
+        )["covered"],
+    )
+    for call in calls:
+        covered = call()
+        assert (covered["start"], covered["end"]) == (first.isoformat(), last.isoformat())
+    done = ana.series("c").merge([], window=(start, end)).covered
+    assert done is not None
+    assert (done.start, done.end) == (first, last)
+    assert [one.span for one in ana.series("c").windows(start, end)] == [done]
+
+
+def test_counts_of_a_range_take_words_as_well(ana: perdure.Memory) -> None:
+    merged(ana, 3, range(30))
+    series = ana.series(KUDOS)
+    assert series.count("12 hours ago", "now") == len(series.rows("12 hours ago", "now")) == 13
+    with pytest.raises(perdure.InvalidInput, match="words such as 2 days ago"):
+        series.count("soon")
 
 
 # -- pages

@@ -11,11 +11,11 @@ from typing import Literal
 from perdure.domain.errors import InvalidInput
 from perdure.domain.oversight import AskedTool, WindowRule
 from perdure.domain.text.rules import Json, brief
-from perdure.domain.times.instants import check_instant, instant_us, to_us
+from perdure.domain.times.instants import check_instant, to_us
 from perdure.domain.times.spans import Span, check_span, span_or_none
-from perdure.engine.times.question import TimeRange, extract_time_range, read_edge
+from perdure.engine.times.edges import WORDS_CHARS_MAX, Edge, edge_us
+from perdure.engine.times.question import TimeRange, extract_time_range
 
-WORDS_CHARS_MAX = 80
 FROM_US, TO_US = to_us(datetime(2000, 1, 1, tzinfo=UTC)), to_us(datetime(2100, 1, 1, tzinfo=UTC))
 """Numbers outside are places in a list, not times."""
 _EDGES = (
@@ -80,9 +80,9 @@ def declared_window(asked: AskedTool, goal: str, zone: tzinfo, range_of: Callabl
     if isinstance(first, datetime) and isinstance(last, datetime):
         return span_or_none(to_us(first), min(to_us(last), now_us))
     start, end = asked.arguments.get(str(first)), asked.arguments.get(str(last))
-    start_us = _edge_us(start, asked.at, zone, last=False)
+    start_us = _edge_us(start, now_us, zone, "first")
     # An end that is left out is now; one that cannot be read is unknown.
-    end_us = now_us if end is None else _edge_us(end, asked.at, zone, last=True)
+    end_us = now_us if end is None else _edge_us(end, now_us, zone, "end")
     return None if start_us is None or end_us is None else span_or_none(start_us, end_us)
 
 
@@ -92,10 +92,11 @@ def carried_window(asked: AskedTool, zone: tzinfo) -> Span | None:
     named = [pair for pair in _EDGES if pair[0] in given and pair[1] in given]
     if len(named) != 1 or filters_of(asked):
         return None
-    ends = [_edge_us(given[name], asked.at, zone, last=place == 1) for place, name in enumerate(named[0])]
-    if ends[0] is None or ends[1] is None or not all(FROM_US <= one <= TO_US for one in ends if one is not None):
+    [(first, last)], now_us = named, to_us(asked.at)
+    start_us, end_us = _edge_us(given[first], now_us, zone, "first"), _edge_us(given[last], now_us, zone, "end")
+    if start_us is None or end_us is None or not all(FROM_US <= one <= TO_US for one in (start_us, end_us)):
         return None
-    return span_or_none(ends[0], min(ends[1], to_us(asked.at)))
+    return span_or_none(start_us, min(end_us, now_us))
 
 
 def filters_of(asked: AskedTool) -> list[str]:
@@ -161,14 +162,11 @@ def _says(name: str, value: Json, rows: int) -> EndedBy | None:
     return None
 
 
-def _edge_us(value: object, now: datetime, zone: tzinfo, *, last: bool) -> int | None:
+def _edge_us(value: object, now_us: int, zone: tzinfo, edge: Edge) -> int | None:
     try:
-        return instant_us(value, zone, "window")
+        return edge_us(value, now_us, zone, "window", edge)
     except InvalidInput:
-        if not isinstance(value, str) or not 0 < len(value) <= WORDS_CHARS_MAX:
-            return None
-        found = read_edge(value, now, zone, last=last)
-        return None if found is None else to_us(found)
+        return None
 
 
 def arguments_of(given: Mapping[str, object], at: datetime) -> AskedTool:

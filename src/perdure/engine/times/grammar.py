@@ -136,7 +136,7 @@ def word_sets() -> Mapping[str, Collection[str]]:
     }
 
 
-_LISTS = ("near", "edges", "leads", "tense", "vague", "names", "plurals", "languages")
+_LISTS = ("near", "edges", "ends", "leads", "tense", "vague", "names", "plurals", "languages")
 
 
 def _lists(section: str) -> dict[str, list[str]]:

@@ -115,28 +115,6 @@ def read_time_range(text: str, now: datetime, zone: str | tzinfo, *, week_start:
         return None  # asked at the edge of the calendar, where the day before or after is not on it
 
 
-def read_edge(text: str, now: datetime, zone: tzinfo, *, last: bool) -> datetime | None:
-    """The instant that words name as one end of a range, the `last` one or the first; `None` if they name none.
-
-    `now` is this moment and `2 days ago` is 48 hours before it; of a day or a longer time, a range begins where it begins and
-    ends with its last moment.
-    """
-    words = " ".join(text.split())
-    if words.lower() in _THIS_MOMENT:
-        return now
-    ago = words.lower().endswith(" ago")
-    found = extract_time_range(words[: -len(" ago")] if ago else words, now, zone)
-    if found is None or (ago and found.end != now):
-        found, ago = extract_time_range(words, now, zone), False
-    if found is None or found.words.lower() != words.lower().removesuffix(" ago" if ago else ""):
-        return None  # it says more than a time
-    edge = found.end if last and not ago else found.start
-    return edge if edge is None or not last or ago else edge - timedelta(microseconds=1)
-
-
-_THIS_MOMENT = frozenset({"now", "right now"})
-
-
 def _candidates(text: str, asking: QuestionMoment) -> list[TimePiece]:
     """What the text may be about, the best first."""
     if len(text) <= TERSE_CHARS_MAX:

@@ -15,7 +15,9 @@ from perdure.domain.errors import InvalidInput, Unsupported
 from perdure.domain.scope import ID_BYTES_MAX, Owner
 from perdure.domain.series import Entry, EntryQuery, SeriesSpec
 from perdure.domain.text.rules import Json, check_choice, check_id
-from perdure.domain.times.instants import from_us, instant_us, zone_named
+from perdure.domain.times.instants import from_us, to_us, zone_named
+from perdure.engine.times.edges import edge_us
+from perdure.ports.clock import Clock
 from perdure.ports.store import Store, View
 from perdure.services.series.series import EVERYTHING, check_name
 
@@ -29,10 +31,11 @@ SEEN = ("_id", "_at", "_first_seen", "_last_seen")
 @dataclass(frozen=True, slots=True)
 class Aggregates:
     store: Store
+    clock: Clock
 
     def count(self, owner: Owner, name: str, start: object = None, end: object = None) -> int:
         def work(view: View) -> int:
-            low, high = _range(view, name, start, end)
+            low, high = self._range(view, name, start, end)
             return view.series.count(name, low, high)
 
         return self.store.read(owner, work)
@@ -53,7 +56,7 @@ class Aggregates:
             place = zone_named(zone if zone is not None else _spec(view, name).zone)
             counts: dict[datetime, int] = {}
             try:
-                for instant in view.series.instants(name, *_range(view, name, start, end)):
+                for instant in view.series.instants(name, *self._range(view, name, start, end)):
                     opening = _opening(from_us(instant).astimezone(place), period)
                     counts[opening] = counts.get(opening, 0) + 1
                 return _filled(counts, period, place)
@@ -79,7 +82,7 @@ class Aggregates:
     def entries(self, owner: Owner, name: str, start: object = None, end: object = None) -> Iterator[Entry]:
         """All entries in the range, oldest first, read page by page; each page is as of its own moment."""
         check_name(name)
-        low, high = self.store.read(owner, lambda view: _range(view, name, start, end))
+        low, high = self.store.read(owner, lambda view: self._range(view, name, start, end))
         after: tuple[int, str] | None = None
         while True:
             query = EntryQuery(name, low, high, PAGE, after, ascending=True)
@@ -88,6 +91,12 @@ class Aggregates:
             if len(page) < PAGE:
                 return
             after = (page[-1].at_us, page[-1].id)
+
+    def _range(self, view: View, name: str, start: object, end: object) -> tuple[int, int]:
+        zone, now_us = zone_named(_spec(view, name).zone), to_us(self.clock.now())
+        low = EVERYTHING[0] if start is None else edge_us(start, now_us, zone, "`start`", "first")
+        high = EVERYTHING[1] if end is None else edge_us(end, now_us, zone, "`end`", "last")
+        return low, high
 
     def _page(self, owner: Owner, query: EntryQuery) -> list[Entry]:
         return self.store.read(owner, lambda view: view.series.entries(query))
@@ -157,13 +166,6 @@ def _spec(view: View, name: str) -> SeriesSpec:
     check_name(name)
     held = view.series.find(name)
     return SeriesSpec() if held is None else held.spec
-
-
-def _range(view: View, name: str, start: object, end: object) -> tuple[int, int]:
-    zone: tzinfo = zone_named(_spec(view, name).zone)
-    low = EVERYTHING[0] if start is None else instant_us(start, zone, "`start`")
-    high = EVERYTHING[1] if end is None else instant_us(end, zone, "`end`")
-    return low, high
 
 
 def _opening(instant: datetime, period: str) -> datetime:

@@ -29,7 +29,7 @@ from perdure.domain.series import (
     SeriesSpec,
 )
 from perdure.domain.text.rules import are_several, brief, check_choice, check_id, has_more_parts
-from perdure.domain.times.instants import from_us, instant_us, to_us, zone_named
+from perdure.domain.times.instants import from_us, to_us, zone_named
 from perdure.domain.times.spans import Span, clipped, span_or_none
 from perdure.engine.search.entries import series_entry
 from perdure.engine.series import (
@@ -47,7 +47,7 @@ from perdure.engine.series import (
     with_inferred,
     without,
 )
-from perdure.engine.times.question import read_edge
+from perdure.engine.times.edges import edge_us
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store, Tx, View
 from perdure.services.index.writes import ZONE
@@ -58,7 +58,6 @@ ENTRY_PARTS_MAX = 2_000_000
 """Of an entry that a fingerprint is made of; its size in bytes is looked at later."""
 REJECTED_KEPT = 100
 ENTRIES_PER_ANSWER = 1_000
-WORDS_CHARS_MAX = 80
 PAGE = re.compile(r"(-?\d{1,18}):(.+)", re.DOTALL)
 
 
@@ -148,6 +147,22 @@ class SeriesService:
         return self.store.write(owner, work)
 
     # -- merging
+
+    def window(self, owner: Owner, name: str, ends: object, stated: Mapping[str, Any]) -> Span:
+        """What a caller says was asked for: a start, and an end that is not included, as times or as words."""
+        if not isinstance(ends, tuple | list) or len(ends) != 2:
+            raise InvalidInput(f"`window` is a `{type(ends).__name__}`; pass its start and its end")
+        zone = zone_named(stated.get("zone", "UTC"))
+        if not all(isinstance(edge, datetime) and edge.tzinfo is not None for edge in ends):
+            # Only words, or a time without a zone, need to know what the series says of such.
+            held = self.find(owner, name)
+            zone = zone if held is None else zone_named(held.spec.zone)
+        now_us = to_us(self.clock.now())
+        start_us = edge_us(ends[0], now_us, zone, "`window_start`", "first")
+        end_us = edge_us(ends[1], now_us, zone, "`window_end`", "end")
+        if start_us >= end_us:
+            raise InvalidInput("the window ends no later than it starts; give its start, then its end")
+        return Span(start_us, end_us)
 
     def merge(
         self,
@@ -413,27 +428,14 @@ def _trimmed(series: Series, removed: int, floor_us: int) -> Series:
 
 def wanted_span(start: object, end: object, zone: tzinfo, now_us: int) -> tuple[int, int, Span]:
     """Both ends as instants, and the half-open span that the ledger is asked about."""
-    start_us = _edge_us(start, zone, now_us, "`start_time`", last=False)
-    end_us = _edge_us(end, zone, now_us, "`end_time`", last=True)
+    start_us = edge_us(start, now_us, zone, "`start_time`", "first")
+    end_us = edge_us(end, now_us, zone, "`end_time`", "last")
     if start_us > end_us:
         raise InvalidInput(
             f"`start_time` {from_us(start_us).isoformat()} is after `end_time` {from_us(end_us).isoformat()}; swap them"
         )
     # Of a single instant, the ledger is asked about just that one.
     return start_us, end_us, Span(start_us, max(end_us, start_us + 1))
-
-
-def _edge_us(value: object, zone: tzinfo, now_us: int, what: str, *, last: bool) -> int:
-    """One end: a time of any form, or words such as `2 days ago` and `now`."""
-    try:
-        return instant_us(value, zone, what)
-    except InvalidInput:
-        if not isinstance(value, str) or not 0 < len(value) <= WORDS_CHARS_MAX:
-            raise
-        found = read_edge(value, from_us(now_us), zone, last=last)
-        if found is None:
-            raise
-        return to_us(found)
 
 
 def _answer(
