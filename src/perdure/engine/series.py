@@ -216,6 +216,8 @@ def in_words(verdict: SpanCoverage, *, count: int, anything: bool, wanted: Span)
             return f"The range lies in the future, which nothing covers{known}"
         if not anything:
             return "No data in state"
+        if verdict.provisional:
+            return "Fetched before its entries had settled, need API to fetch it again"
         return "No entries in requested range" if count == 0 else "Entries are held, but no fetch covers the requested range"
     if not verdict.gaps:
         return "Covered up to now; the rest of the range lies in the future"

@@ -511,6 +511,7 @@ def test_late_arrivals(ana: perdure.Memory, clock: StoppedClock) -> None:
     asked = series.query(october(1), october(2))
     assert (asked.coverage, asked.needs_api_call) != ("full", False)
     assert edges(asked.gaps) == edges(asked.provisional) == [(october(1), october(2))]
+    assert asked.reason == "Fetched before its entries had settled, need API to fetch it again"
     clock.set(october(4))
     answer = series.fetch(october(1), october(2), source)
     assert (source.asked, answer.count) == ([(october(1), october(2))], 2)

@@ -142,3 +142,15 @@ def test_entries_without_a_window_are_held_and_not_known_to_be_all() -> None:
         "8 entries are held, not known to be all: no fetch covers this time; fetch 2025-10-28T02:00:00Z to 2025-10-28T12:00:00Z"
     )
     assert "does not hold all of" in str(ana.context("Which meetings did I have in the last 10 hours?").blocks)
+
+
+def test_of_time_that_was_fetched_before_it_had_settled_nobody_says_that_it_was_not_fetched() -> None:
+    """S0-47, X-5."""
+    clock = StoppedClock(NOON)
+    ana = perdure.open("memory:", clock=clock).memory("ana", agent="coach")
+    series = ana.series(NAME, description="Meetings in the calendar", settles_after_s=172_800)
+    series.merge([{"id": "1", "timestamp": (NOON - HOUR).isoformat()}], window=(NOON - 24 * HOUR, NOON))
+    clock.move(hours=2)
+    told: Any = ana.before("Which meetings did I have in the last 10 hours?", target="goal").values[NAME]
+    assert (told["count"], told["coverage"]) == (1, "none")
+    assert told["note"].startswith("1 entry is held, not known to be all: this time was fetched before it had settled; fetch ")

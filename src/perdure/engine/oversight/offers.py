@@ -118,7 +118,8 @@ def coverage_words(answer: SeriesAnswer) -> str:
     if answer.coverage == "none":
         held = "nothing of this time is held"
         if answer.count:
-            held = f"{_entries(answer.count)} held, not known to be all: no fetch covers this time"
+            held = f"{_entries(answer.count)} held, not known to be all"
+            held += ": this time was fetched before it had settled" if answer.provisional else ": no fetch covers this time"
         return f"{held}; fetch {gaps}{more}{ahead}" if gaps else f"{held}{ahead}"
     unsure = f"; {_inferred(answer)}" if answer.inferred else ""
     if gaps:
