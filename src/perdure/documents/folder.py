@@ -40,7 +40,13 @@ from perdure.adapters.files.atomic import (
 from perdure.domain.conversation.documents import Archived, ContextData, ContextDraft, ContextVersion, SavedContext
 from perdure.domain.errors import Conflict, Corrupt, InvalidInput, LimitExceeded
 from perdure.domain.text.rules import Json, compact_json
-from perdure.engine.documents.json_form import DOCUMENT_BYTES_MAX, check_session_id, read_document, render_document
+from perdure.engine.documents.json_form import (
+    DOCUMENT_BYTES_MAX,
+    check_session_id,
+    read_document,
+    read_foreign_document,
+    render_document,
+)
 from perdure.ports.clock import Clock
 
 NOTHING = "none"
@@ -311,9 +317,13 @@ class ContextFolder:
         if found is None:
             return ContextData(place.session_id)
         try:
-            return _read_for(place, _read(found, self._bytes_max) or b"", self._bytes_max)
+            context, more = read_foreign_document(_read(found, self._bytes_max) or b"", bytes_max=self._bytes_max)
+            _check_place(place, context)
         except (InvalidInput, LimitExceeded) as error:
             return ContextData(place.session_id, notes=[f"{found} could not be read: {error}. It is left as it is"])
+        if more:
+            context.notes.append(f"{found} also has {', '.join(more)}, which a context document does not have; they stay there")
+        return context
 
     def _foreign(self, place: DocumentPlace) -> Path | None:
         name = f"{place.session_id}{SUFFIX}"
@@ -383,7 +393,7 @@ class ContextFolder:
         # One that somebody else put here, or whose name is too short for its id.
         for path in (self._base / f"{name}{SUFFIX}", *(copy.path for copy in _copies(self._hidden / "sessions" / name))):
             with suppress(InvalidInput, LimitExceeded):
-                session_id = read_document(_read(path, self._bytes_max) or b"", bytes_max=self._bytes_max).session_id
+                session_id = read_foreign_document(_read(path, self._bytes_max) or b"", bytes_max=self._bytes_max)[0].session_id
                 if name in (safe_name(session_id), session_id):
                     return session_id
         return None
@@ -421,9 +431,13 @@ class ContextFolder:
 def _read_for(place: DocumentPlace, raw: bytes, bytes_max: int) -> ContextData:
     """The document in `raw`, which must be the one of this place."""
     context = read_document(raw, bytes_max=bytes_max)
+    _check_place(place, context)
+    return context
+
+
+def _check_place(place: DocumentPlace, context: ContextData) -> None:
     if context.session_id != place.session_id:
         raise InvalidInput(f"`session_id` is that of another document than {place.file}; correct it")
-    return context
 
 
 def _replaced(draft: ContextDraft, held: SessionFiles) -> int:

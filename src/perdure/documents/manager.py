@@ -29,7 +29,7 @@ from perdure.engine.documents.json_form import (
     DOCUMENT_BYTES_MAX,
     check_bytes_max,
     check_context,
-    read_document,
+    read_foreign_document,
     render_without_secrets,
 )
 from perdure.ports.clock import Clock
@@ -134,8 +134,8 @@ class ContextManager:
     def import_file(self, path: str | os.PathLike[str], *, replace: bool = False) -> str:
         """Take over a document that another program wrote, whatever its file is called; the session id in it.
 
-        The file stays where it is. Repeating it does nothing; `Conflict` if there is another document under the id, unless
-        `replace`.
+        The file stays where it is, with fields of its own that a document does not have. Repeating it does nothing;
+        `Conflict` if there is another document under the id, unless `replace`.
         """
         file = check_path(path, "path")
         try:
@@ -144,7 +144,7 @@ class ContextManager:
         except FileNotFoundError:
             raise NotFound(f"there is no file {file}; check the name") from None
         try:
-            context = read_document(raw, bytes_max=self._bytes_max)
+            context, _ = read_foreign_document(raw, bytes_max=self._bytes_max)
         except InvalidInput as error:
             raise InvalidInput(f"{file}: {error}") from None
         self._take_over(context, (), replace=replace)

@@ -740,6 +740,27 @@ def test_files_of_the_seeds_own_program_are_found_and_read(base: Path) -> None:
     assert manager.load(ID) == ContextData(ID)
 
 
+def test_fields_that_only_the_other_program_has_stay_in_its_file(base: Path) -> None:
+    """S2-40: later versions of it write more fields, and `null` for an environment that was not looked at."""
+    path = seeds_file(base, ID, facts=["Project uses Rust 1.75"])
+    plain = json.loads(path.read_text())
+    plain["last_known_environment"]["system_snapshot"] = None
+    path.write_text(json.dumps({**plain, "active_soul_id": "safe_assistant", "current_plan": None}))
+    manager = ContextManager(base, clock=StoppedClock())
+    assert manager.list_sessions() == [ID]
+    context = manager.load(ID)
+    assert (context.facts, context.last_known_environment.system_snapshot) == (["Project uses Rust 1.75"], {})
+    assert context.notes == [
+        f"{path} also has active_soul_id, current_plan, which a context document does not have; they stay there"
+    ]
+    manager.save(context)
+    assert manager.load(ID).notes == []
+    assert "safe_assistant" in path.read_text()
+    other = ContextManager(base.parent / "other", clock=StoppedClock())
+    assert other.import_file(path) == ID
+    assert other.load(ID).facts == ["Project uses Rust 1.75"]
+
+
 def test_a_file_of_another_session_is_not_taken_for_one(base: Path) -> None:
     manager = ContextManager(base, clock=StoppedClock())
     manager.save(ContextData("a:b", facts=["kept"]))

@@ -67,14 +67,33 @@ def render_document(context: ContextData, *, bytes_max: int = DOCUMENT_BYTES_MAX
 
 def read_document(raw: bytes | str, *, bytes_max: int = DOCUMENT_BYTES_MAX) -> ContextData:
     """The document in `raw`; `InvalidInput` says what is wrong and where, `LimitExceeded` if it is too large."""
+    return _document(_decoded(raw, bytes_max), raw)
+
+
+def read_foreign_document(raw: bytes, *, bytes_max: int = DOCUMENT_BYTES_MAX) -> tuple[ContextData, list[str]]:
+    """The document that another program wrote, and the names of fields of its own, which are left out.
+
+    The seed's program writes more of them in later versions, and `null` for what it has not looked at yet.
+    """
+    plain = _decoded(raw, bytes_max)
+    if not isinstance(plain, dict):
+        return _document(plain, raw), []
+    more = [name for name in plain if name not in DOCUMENT_FIELDS]
+    kept = {name: value for name, value in plain.items() if name in DOCUMENT_FIELDS}
+    environment = kept.get("last_known_environment")
+    if isinstance(environment, dict) and environment.get("system_snapshot", {}) is None:
+        kept["last_known_environment"] = {**environment, "system_snapshot": {}}
+    return _document(kept, raw), more
+
+
+def _decoded(raw: bytes | str, bytes_max: int) -> Any:
     if not isinstance(raw, bytes | str):
         raise InvalidInput(f"a context document must be bytes or text, not `{type(raw).__name__}`; read the file first")
     if isinstance(raw, str):
         raw = raw.encode(errors="surrogatepass")
     _check_size(len(raw), bytes_max)
     try:
-        text = raw.decode("utf-8-sig")
-        plain = _decode(text)
+        return _decode(raw.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise InvalidInput(f"a context document is not UTF-8 at byte {error.start}; save it in UTF-8") from None
     except json.JSONDecodeError as error:
@@ -83,10 +102,13 @@ def read_document(raw: bytes | str, *, bytes_max: int = DOCUMENT_BYTES_MAX) -> C
     except (ValueError, RecursionError) as error:
         why = "it is nested too deeply" if isinstance(error, RecursionError) else "a number in it cannot be read"
         raise InvalidInput(f"a context document is not JSON we can hold: {why}; correct it") from None
+
+
+def _document(plain: Any, raw: bytes | str) -> ContextData:
     _check(plain)
     context = _built(plain)
     # NUL and lone surrogates come in by escapes only, since the text itself was UTF-8.
-    if b"\\" in raw and not _are_texts(context):
+    if (b"\\" in raw if isinstance(raw, bytes) else "\\" in raw) and not _are_texts(context):
         _check_texts(plain)
     return context
 
