@@ -35,6 +35,31 @@ def test_names_relations_and_health_matter_more_than_taste(
     assert (found.content, found.memory.importance) == (content, importance)
 
 
+@pytest.mark.parametrize(
+    ("said", "entities", "key"),
+    [
+        ("John is my cofounder; handles backend", [], "people|person|john|relationship"),
+        ("John is my cofounder", ["person:John Doe"], "people|person|john_doe|relationship"),
+        ("Rosa is my mother", [], "people|person|rosa|relationship"),
+        ("My boss is Tom", [], "people|person|tom|relationship"),
+        ("My wife is called Rosa", ["person:Rosa"], "people|person|rosa|relationship"),
+    ],
+)
+def test_a_relation_is_one_if_it_is_remembered_under_people(
+    ana: perdure.Memory, said: str, entities: list[str], key: str
+) -> None:
+    """S3-2, S3-8, S3-9: the type that a caller names leaves open of which kind the fact is."""
+    ana.remember(said, "PEOPLE", entities=entities)
+    [held] = ana.memories.list("PEOPLE", form="seed")
+    assert (held["memoryKey"], held["importance"], held["content"]) == (key, 2, said)
+
+
+def test_what_is_said_of_somebody_else_than_its_words_name_stays_as_it_is(ana: perdure.Memory) -> None:
+    ana.remember("My boss is Tom", "PEOPLE", entities=["person:John Doe"])
+    [held] = ana.memories.list("PEOPLE", form="seed")
+    assert (held["memoryKey"], held["importance"]) == ("people|person|john_doe|fact", 1)
+
+
 def test_a_person_who_matters_has_a_card(ana: perdure.Memory) -> None:
     """S3-49: a card shows what has an importance of at least 2."""
     ana.append("user", "Rosa is my mother.")

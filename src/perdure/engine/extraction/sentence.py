@@ -55,7 +55,7 @@ def as_told(said: Proposal, now: datetime, zone: str) -> list[Proposal]:
         return [said]
     fact = facts[0]
     subject = fact.subject
-    if subject is None and (said.type != "PROFILE" or any(one.type in ("person", "project") for one in said.entities[:1])):
+    if subject is None and not _is_of_user(said, fact):
         return [said]  # whose it is, its words leave open
     if subject is not None and said.entities:
         subject = next((one for one in said.entities if _means(one, fact.subject)), None)
@@ -65,7 +65,7 @@ def as_told(said: Proposal, now: datetime, zone: str) -> list[Proposal]:
     told = replace(
         said,
         type=fact.type if plain else said.type,
-        fact_type=fact.fact_type if plain else said.fact_type,
+        fact_type=fact.fact_type if said.fact_type == "fact" else said.fact_type,
         entities=said.entities or fact.entities,
         subject=subject,
         attribute=fact.attribute,
@@ -75,6 +75,12 @@ def as_told(said: Proposal, now: datetime, zone: str) -> list[Proposal]:
         ended=fact.ended,
     )
     return [_with_wish(told, said)]
+
+
+def _is_of_user(said: Proposal, fact: Proposal) -> bool:
+    """Whether a sentence that names no subject tells of the user: who they are, or who is theirs (`My boss is Tom`)."""
+    others = [one for one in said.entities[:1] if one.type in ("person", "project")]
+    return said.type in ("PROFILE", fact.type) and all(any(_means(one, named) for named in fact.entities) for one in others)
 
 
 def _with_wish(told: Proposal, said: Proposal) -> Proposal:
