@@ -711,6 +711,21 @@ def test_the_facts_of_a_document_are_what_is_known_in_its_scope(known: Known) ->
     assert manager.load("user:agent:1").facts == ["Lives in Seattle", "Wants short answers"]
 
 
+def test_the_facts_of_a_document_are_sorted_with_what_is_known(known: Known) -> None:
+    """X-28, X-43: own ones that a host keeps in an order of its own stay in it."""
+    _, ana, manager = known
+    ana.remember("Lives in Austin")
+    context = manager.load("user:agent:1")
+    context.facts += ["Uses Rust", "Builds a boat"]
+    manager.save(context)
+    assert manager.load("user:agent:1").facts == ["Uses Rust", "Builds a boat", "Lives in Austin"]
+    assert manager.load("user:agent:2").facts == ["Builds a boat", "Lives in Austin", "Uses Rust"]
+    context = manager.load("user:agent:1")
+    ContextCompactor.compact(context)
+    manager.save(context)
+    assert manager.load("user:agent:1").facts == ["Builds a boat", "Lives in Austin", "Uses Rust"]
+
+
 def test_a_fact_that_a_document_brings_is_recalled_and_shown_in_other_sessions(known: Known) -> None:
     engine, ana, manager = known
     context = manager.load("user:agent:1")

@@ -75,6 +75,8 @@ def test_a_person_who_matters_has_a_card(ana: perdure.Memory) -> None:
         ("I work for the U.S. Navy. It is hard.", "Works at the U.S. Navy"),
         ("I live in St. Louis.", "Lives in St. Louis"),
         ("I moved to the U.S. Next year we marry.", "Lives in the U.S."),
+        ("I work for Apple Inc. and live in St. Paul.", "Works at Apple Inc"),
+        ("I work for Apple Inc. and live in St. Paul.", "Lives in St. Paul"),
     ],
 )
 def test_names_with_full_stops_are_whole(ana: perdure.Memory, said: str, content: str) -> None:

@@ -3,8 +3,9 @@
 Everything else of a document is a state value under a reserved key; its revision is the document's. A save is one
 transaction: what is new goes to the log, what was taken out is told by a fold, and the rest is stored beside it.
 
-A document shows its own facts and, behind them, what else is known to its agent. A fact that is new in it is remembered as the
-agent's word, so that it is recalled; once that is superseded or forgotten, it is no longer shown.
+A document shows its own facts and what else is known to its agent, sorted, unless its own are in an order of their own. A fact
+that is new in it is remembered as the agent's word, so that it is recalled; once that is superseded or forgotten, it is no longer
+shown.
 """
 
 from __future__ import annotations
@@ -89,6 +90,7 @@ class ScopeView:
         context.facts[:] = [fact for fact in context.facts if fact not in over]
         mine = {statement for ids in taught.values() for statement in ids}
         held = set(map(normalised_fact, context.facts))
+        in_order = context.facts == sorted(context.facts)
         context.facts += sorted(
             {
                 statement.content
@@ -96,6 +98,8 @@ class ScopeView:
                 if statement.id not in mine and normalised_fact(statement.content) not in held
             }
         )
+        if in_order:
+            context.facts.sort()
         own = {task.id for task in context.active_tasks}
         context.active_tasks += [_task(one) for one in self._tasks(scope) if one.id not in own]
         return context
