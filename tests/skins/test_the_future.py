@@ -11,7 +11,7 @@ from typing import Any
 import hypothesis.strategies as st
 import pytest
 from fastapi.testclient import TestClient
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 
 import perdure
 from in_process import InProcess
@@ -102,6 +102,8 @@ def held(faces: Faces, history: list[Any]) -> tuple[str, datetime]:
 
 @settings(max_examples=examples(8), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(fetches, wanted, st.sampled_from(WHEN))
+@example([((-96, 0), [-2], True, 0)], (-5, 5), "today")  # all is held up to now
+@example([((-96, 0), [], True, 1)], (2, 26), "tomorrow")
 def test_no_face_claims_the_future(faces: Faces, history: list[Any], ends: tuple[int, int], when: str) -> None:
     """B-17, S0-29, S0-47."""
     user, now = held(faces, history)
