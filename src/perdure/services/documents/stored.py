@@ -4,8 +4,8 @@ Everything else of a document is a state value under a reserved key; its revisio
 transaction: what is new goes to the log, what was taken out is told by a fold, and the rest is stored beside it.
 
 A document shows its own facts and what else is known to its agent, sorted, unless its own are in an order of their own. A fact
-that is new in it is remembered as the agent's word, so that it is recalled; once that is superseded or forgotten, it is shown no
-more.
+that is new in it is remembered as the agent's word, so that it is recalled; once that is superseded or forgotten, it is
+shown no more.
 """
 
 from __future__ import annotations
