@@ -59,18 +59,18 @@ def test_the_gaps_of_a_series_are_a_list_to_copy(look: Look) -> None:
 def test_an_entry_tells_the_versions_that_lost(look: Look) -> None:
     page = look("/u/demo/series/runs_timeseries?days=90")
     page.get_by_role("row", name=re.compile("Hay in the barn")).get_by_role("link").click()
-    expect(page.get_by_role("heading", name="As it is")).to_be_visible()
+    expect(page.get_by_role("heading", name="Current")).to_be_visible()
     expect(page.locator(".timeline")).to_contain_text(re.compile("Long run|Easy run"))
 
 
 def test_the_rules_of_a_series_are_changed(look: Look, site: Any) -> None:
     site.engine.memory("data").series("steps").merge([{"id": 1, "timestamp": "2026-01-01"}])
     page = look("/u/data/series/steps")
-    page.get_by_text("Change its rules").click()
-    page.get_by_label("What it is about").fill("Steps of the day")
-    page.get_by_label("Most entries").fill("")
-    page.get_by_role("button", name="Change the rules").click()
-    expect(page.locator(NOTICE)).to_contain_text("rules are changed")
+    page.get_by_text("Edit rules").click()
+    page.get_by_label("Description").fill("Steps of the day")
+    page.get_by_label("Entries at most").fill("")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(NOTICE)).to_contain_text("Rules saved")
     spec = site.engine.memory("data").series("steps").about().spec
     assert (spec.description, spec.max_entries) == ("Steps of the day", None)
 
@@ -149,7 +149,7 @@ def test_what_is_no_json_is_told_where_it_is_wrong(look: Look) -> None:
     page.keyboard.press("n")
     page.keyboard.type("colour")
     page.get_by_label("Value, as JSON").fill("blue")
-    page.get_by_role("button", name="Keep it").click()
+    page.get_by_role("button", name="Save").click()
     expect(page.locator(ALERT)).to_contain_text("the value is no JSON (line 1")
 
 

@@ -66,23 +66,23 @@ def test_a_search_says_why_each_hit_is_there_and_what_was_left_out(look: Look) -
     expect(page.locator("ol[data-rows] > li").first).to_contain_text("Rui")
     page.locator("ol[data-rows] > li summary").first.click()
     expect(page.locator("ol[data-rows] > li .bars").first).to_contain_text("its words")
-    expect(page.get_by_role("heading", name="How the question was read")).to_be_visible()
+    expect(page.get_by_role("heading", name="Question", exact=True)).to_be_visible()
     expect(page.locator("aside")).to_contain_text("hits fit better")
 
 
 def test_a_todo_is_added_done_and_reopened(look: Look) -> None:
     page = look("/u/demo/todos")
     page.get_by_text("Add a todo").click()
-    page.get_by_label("What is to be done").fill("Return the library book")
+    page.get_by_label("Todo", exact=True).fill("Return the library book")
     page.get_by_role("button", name="Add", exact=True).click()
     row = page.locator("li", has_text="Return the library book")
     expect(row).to_be_visible()
     row.get_by_role("button", name=re.compile("^Done")).click()
     expect(page.locator(NOTICE)).to_contain_text("Done.")
     expect(page.locator("li", has_text="Return the library book")).to_have_count(0)
-    page.get_by_role("link", name="Over", exact=True).click()
+    page.get_by_role("link", name="Closed", exact=True).click()
     page.locator("li", has_text="Return the library book").get_by_role("button", name=re.compile("^Reopen")).click()
-    expect(page.locator(NOTICE)).to_contain_text("open again")
+    expect(page.locator(NOTICE)).to_contain_text("Reopened")
 
 
 def test_a_lesson_is_added_pinned_and_edited_in_the_book(look: Look) -> None:
@@ -90,16 +90,16 @@ def test_a_lesson_is_added_pinned_and_edited_in_the_book(look: Look) -> None:
     page.get_by_text("Add a lesson").click()
     page.get_by_label("Rule", exact=True).fill("Ask before booking anything that cannot be refunded")
     page.locator("main select[name=scope]").select_option("user")
-    page.get_by_role("button", name="Keep").click()
+    page.get_by_role("button", name="Add", exact=True).click()
     row = page.locator("li", has_text="cannot be refunded")
     row.get_by_role("button", name=re.compile("^Pin")).click()
     expect(page.locator("li", has_text="cannot be refunded")).to_contain_text("pinned")
-    page.get_by_role("link", name="Edit as a book").click()
+    page.get_by_role("link", name="Edit as text").click()
     book = page.locator("textarea[name=text]")
     expect(book).to_have_value(re.compile("cannot be refunded"))
     book.fill(book.input_value() + "\n- Name the price in euros before anything else\n")
-    page.get_by_role("button", name="Keep").click()
-    expect(page.locator(NOTICE)).to_contain_text("kept")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(NOTICE)).to_contain_text("Saved")
     page.get_by_role("link", name="Lessons", exact=True).first.click()
     expect(page.locator("main")).to_contain_text("Name the price in euros")
 
@@ -107,11 +107,11 @@ def test_a_lesson_is_added_pinned_and_edited_in_the_book(look: Look) -> None:
 def test_an_action_that_fails_says_why_and_leaves_what_was_typed(look: Look) -> None:
     page = look("/u/demo/todos", failing=True)
     page.get_by_text("Add a todo").click()
-    page.get_by_label("What is to be done").fill("Water the plants")
-    page.get_by_label("Repeats, as a cron line").fill("every now and then")
+    page.get_by_label("Todo", exact=True).fill("Water the plants")
+    page.get_by_label("Repeats (cron)").fill("every now and then")
     page.get_by_role("button", name="Add", exact=True).click()
     expect(page.locator(".notice.bad")).to_contain_text("every now and then")
-    expect(page.get_by_label("What is to be done")).to_have_value("Water the plants")
+    expect(page.get_by_label("Todo", exact=True)).to_have_value("Water the plants")
 
 
 def test_two_names_are_merged_and_taken_apart_again(look: Look) -> None:
@@ -167,8 +167,8 @@ def test_the_theme_is_chosen_and_stays_chosen(look: Look) -> None:
 def test_everything_works_without_scripts(look: Look) -> None:
     page = look("/u/demo/todos", scripts=False)
     page.locator("details.more > summary").click()
-    page.get_by_label("What is to be done").fill("Buy stamps")
+    page.get_by_label("Todo", exact=True).fill("Buy stamps")
     page.get_by_role("button", name="Add", exact=True).click()
-    expect(page.locator(NOTICE)).to_contain_text("on the list")
+    expect(page.locator(NOTICE)).to_contain_text("Added")
     page.locator(NOTICE).get_by_role("button", name="Undo").click()
     expect(page.locator("li", has_text="Buy stamps")).to_have_count(0)

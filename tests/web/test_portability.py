@@ -80,7 +80,7 @@ def test_forgetting_works_without_scripts(look: Look, site: Site) -> None:
     ana.remember("Omar knows every buoy", "PEOPLE", entities=["person:Omar"])
     page = look("/u/ana/data", scripts=False)
     page.get_by_label("Person, place").fill("person:omar")
-    page.get_by_role("button", name="Show what goes").first.click()
+    page.get_by_role("button", name="Preview").first.click()
     page.get_by_role("button", name="Forget for good").click()
     expect(page.locator("h1")).to_have_text("Journal")
     assert ana.memories.list() == []

@@ -129,7 +129,7 @@ def coverage_words(answer: SeriesAnswer) -> str:
     if unsure:
         return f"{_entries(answer.count)} held{stale}{unsure}{ahead}"
     held = "all of this time is" if answer.future is None else f"all of it up to {_iso(answer.future.start)} is"
-    return f"{held} held ({answer.count} entries){stale}; nothing of it needs fetching{ahead}"
+    return f"{held} held ({_counted(answer.count)}){stale}; nothing of it needs fetching{ahead}"
 
 
 def _inferred(answer: SeriesAnswer) -> str:
@@ -139,8 +139,12 @@ def _inferred(answer: SeriesAnswer) -> str:
     return f"held as far as the answers told, not known to be complete: {spans}{f' and {left} more' if left > 0 else ''}"
 
 
+def _counted(count: int) -> str:
+    return "1 entry" if count == 1 else f"{count} entries"
+
+
 def _entries(count: int) -> str:
-    return "1 entry is" if count == 1 else f"{count} entries are"
+    return f"{_counted(count)} {'is' if count == 1 else 'are'}"
 
 
 def _iso(moment: datetime) -> str:

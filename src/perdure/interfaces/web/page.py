@@ -10,7 +10,7 @@ import hashlib
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
@@ -259,17 +259,17 @@ class PageLinks:
     def __init__(self, request: Request) -> None:
         self._request = request
 
-    @property
+    @cached_property
     def place(self) -> Address:
         """The agent and channel that are looked at."""
         return place_of(self._request)
 
-    @property
+    @cached_property
     def places(self) -> tuple[Address, ...]:
         """All there are, the last active first."""
         return places_of(self._request)
 
-    @property
+    @cached_property
     def kept(self) -> Mapping[str, str]:
         """What a form that asks (GET) must carry along in hidden fields."""
         at = self.place

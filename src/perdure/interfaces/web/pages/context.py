@@ -19,8 +19,8 @@ router = APIRouter()
 View = Literal["before", "context", "prompt"]
 VIEWS: dict[View, str] = {
     "before": "Goal context: only what is relevant",
-    "context": "The whole context: what is remembered, then the conversation",
-    "prompt": "What the agent is told of itself",
+    "context": "Whole context: memory, then the conversation",
+    "prompt": "System prompt: persona, tone, lessons",
 }
 BUDGETS = (500, 1_000, 2_000, 4_000, 8_000)
 GOAL_CHARS_MAX = 8_000

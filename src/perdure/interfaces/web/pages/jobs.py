@@ -18,19 +18,19 @@ COUNTED = 1_000
 SHOWN = 100
 STATES = {"ready": "waiting", "running": "running", "done": "done", "dead": "failed"}
 KINDS = {
-    "tally": "Counts the messages of a session",
-    "sweep": "Ends sessions that were silent for too long",
-    "extract": "Looks through messages for something to learn",
-    "curate": "Folds scattered memories, flags what clashes",
-    "index": "Keeps the search index",
-    "lessons": "Keeps the lessons of folds",
-    "transcript": "Writes a session down as a file",
-    "bounded_history": "Folds a working set that is over its bounds",
-    "request_fold": "Folds what was said before a request",
-    "periodic_flush": "Clears or shortens a silent channel",
-    "rolling_digest": "Says where we are",
-    "session_digest": "Says what a session came to",
-    "spine": "Tells the whole story anew",
+    "tally": "Counts messages",
+    "sweep": "Ends silent sessions",
+    "extract": "Learns from messages",
+    "curate": "Tidies memories",
+    "index": "Updates the search index",
+    "lessons": "Stores lessons from summaries",
+    "transcript": "Writes a transcript",
+    "bounded_history": "Summarises earlier messages",
+    "request_fold": "Summarises before a request",
+    "periodic_flush": "Summarises a silent channel",
+    "rolling_digest": "Writes the running summary",
+    "session_digest": "Writes the session summary",
+    "spine": "Writes the story so far",
 }
 
 

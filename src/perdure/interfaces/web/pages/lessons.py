@@ -18,11 +18,11 @@ SCOPES = {
     "channel": "this user on this channel",
 }
 ACTIONS = {
-    "pin": "It is pinned: shown before others.",
-    "unpin": "It is treated as the others.",
-    "archive": "It is kept, but no longer shown.",
-    "restore": "It holds again.",
-    "remove": "It holds no longer.",
+    "pin": "Pinned. It is shown before others.",
+    "unpin": "Unpinned.",
+    "archive": "Archived. It is no longer shown.",
+    "restore": "Restored.",
+    "remove": "Removed.",
 }
 
 
@@ -42,7 +42,7 @@ def list_lessons(request: Request, show: str = "shown", scope: str = "") -> Resp
 @router.post("/u/{user:id}/lessons")
 def add(request: Request, text: Annotated[str, Form()], scope: Annotated[str, Form()] = "") -> Response:
     memory = memory_of(request, "write")
-    return _back_to_lessons(request, memory.lessons.add(text.strip(), _scope(scope)), "It is kept.")
+    return _back_to_lessons(request, memory.lessons.add(text.strip(), _scope(scope)), "Saved.")
 
 
 @router.get("/u/{user:id}/lessons/book")
@@ -64,7 +64,7 @@ def edit_book(
     refused = memory.lessons.edit(_lines(text), chosen, was=_lines(was))
     here = PageLinks(request)
     if not refused:
-        return redirect_with_notice(request, here("lessons", "book", scope=chosen), "The book is kept.")
+        return redirect_with_notice(request, here("lessons", "book", scope=chosen), "Saved.")
     told = "; ".join(f"“{one.text[:60]}” {one.why}" for one in refused[:3])
     return redirect_with_notice(
         request, here("lessons", "book", scope=chosen), f"{len(refused)} lines are no lessons: {told}", bad=True

@@ -156,7 +156,7 @@ def configure(request: Request, name: str, rules: Annotated[SeriesRulesForm, For
         keep_days=_number(rules.keep_days, "days kept"),
     )
     return redirect_with_notice(
-        request, PageLinks(request)("series", name), "The rules are changed. Entries that are held keep their ids and times."
+        request, PageLinks(request)("series", name), "Rules saved. Entries keep their ids and times."
     )
 
 
@@ -284,7 +284,7 @@ def _curved(handle: SeriesHandle, sight: SeriesRange, answer: SeriesAnswer, want
     if not names:
         return None
     field = wanted if wanted in names else names[0]
-    # Of very many entries, every so-manieth.
+    # Of very many entries only some are drawn, evenly spread.
     entries = islice(handle.entries(sight.start, sight.end), 0, None, max(1, answer.count // DOTS))
     values = [(one.at_us, float(one.body[field])) for one in entries if _is_number(one.body.get(field))]
     axis = Axis(sight.span, sight.zone)

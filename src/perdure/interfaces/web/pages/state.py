@@ -36,7 +36,7 @@ def index(request: Request, asked: Annotated[Listing, Query()]) -> Response:
 @router.post("/u/{user:id}/state")
 def add(request: Request, key: Annotated[str, Form()] = "", value: Annotated[str, Form()] = "") -> Response:
     memory_of(request, "write").state.save(key, _value(value), expected=0)
-    return redirect_with_notice(request, PageLinks(request)("state", key), "It is kept.")
+    return redirect_with_notice(request, PageLinks(request)("state", key), "Saved.")
 
 
 class StateDisplay(BaseModel):

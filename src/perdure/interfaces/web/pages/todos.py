@@ -16,7 +16,7 @@ router = APIRouter()
 ROWS_MAX = 500
 
 
-ACTIONS = {"complete": "Done.", "skip": "It will not be done.", "reopen": "It is open again."}
+ACTIONS = {"complete": "Done.", "skip": "Skipped.", "reopen": "Reopened."}
 
 
 @router.get("/u/{user:id}/todos")
@@ -52,7 +52,7 @@ def add(
     when = read_moment(due_at, request, "due")
     todo = memory.todos.add(content.strip(), kind, due_at=when, recurrence=recurrence.strip() or None)  # type: ignore[arg-type]  # checked by the service
     return redirect_with_notice(
-        request, PageLinks(request)("todos"), "It is on the list.", undo=undoable(memory, "todo", todo.id)
+        request, PageLinks(request)("todos"), "Added.", undo=undoable(memory, "todo", todo.id)
     )
 
 
@@ -71,11 +71,11 @@ def _kind(text: str) -> TodoKind | None:
 def _groups(found: Sequence[Todo], now: object, show: str) -> list[tuple[str, list[Todo]]]:
     """In the order in which people look at them."""
     if show == "closed":
-        return [("Over", list(found))]
+        return [("Closed", list(found))]
     waiting = [one for one in found if one.state == "pending"]
     late = [one for one in waiting if one.due_at is not None and one.due_at < now]  # type: ignore[operator]
     coming = [one for one in waiting if one.due_at is not None and one not in late]
     some_day = [one for one in waiting if one.due_at is None]
     over = [one for one in found if one.state != "pending"]
-    groups = [("Overdue", late), ("Coming", coming), ("Whenever", some_day), ("Over", over)]
+    groups = [("Overdue", late), ("Upcoming", coming), ("No date", some_day), ("Closed", over)]
     return [(title, todos) for title, todos in groups if todos]

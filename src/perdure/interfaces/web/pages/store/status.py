@@ -19,8 +19,8 @@ ABOUT = {"jobs": "workers", "background worker": "workers", "model": "model", "e
 """Which part a degradation is about, by its first words; anything else is about the store."""
 OFF = {
     "model": "No model is configured. Rules do its work.",
-    "embedder": "The embedder is turned off. Search goes by words alone.",
-    "reranker": "No reranker is given. Hits keep the order of the search.",
+    "embedder": "The embedder is off. Search uses words only.",
+    "reranker": "No reranker is configured. Results keep the order of the search.",
 }
 TITLES = {"store": "Store", "model": "Model", "embedder": "Embedder", "reranker": "Reranker", "workers": "Workers"}
 
