@@ -27,6 +27,7 @@ from perdure.types import NewStatement
 
 USER = "ana"
 LIMIT_MS = 100.0
+JOBS_S = 300
 BATCH = 500
 FIRST = (
     "Ana",
@@ -138,22 +139,33 @@ def main() -> int:
     parser.add_argument("--memories", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=5)
     chosen = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder, perdure.open(f"sqlite:///{Path(folder)}/pages.db") as engine:
-        fill(engine.memory(USER), chosen.memories)
-        slow = []
-        app = build(engine, Options(no_auth=True))
-        with TestClient(app, base_url="http://localhost", client=("127.0.0.1", 1)) as client, frozen_heap():
-            wait_until_loaded(app, client)
-            held = sum(one.count for one in engine.memory(USER).memories.groups())
-            print(f"{held:,} memories; processor time in ms, median of {chosen.rounds}; limit {LIMIT_MS:.0f} ms")
-            print(f"{'page':24} {'first':>8} {'later':>8} {'statements':>11}")
-            for name, path in PAGES.items():
-                first, later, statements = measured(client, path, chosen.rounds)
-                print(f"{name:24} {first:8.0f} {later:8.0f} {statements:11}")
-                if max(first, later) > LIMIT_MS:
-                    slow.append(name)
-    print("over the limit: " + ", ".join(slow) if slow else "every page is within the limit")
+    with tempfile.TemporaryDirectory() as folder:
+        url = f"sqlite:///{Path(folder)}/pages.db"
+        with perdure.open(url) as engine:
+            fill(engine.memory(USER), chosen.memories)
+            engine.process(JOBS_S)
+        # Opened anew: what the writer has in memory, a server that starts has not.
+        with perdure.open(url) as engine:
+            slow = report(engine, chosen.rounds)
+    print(f"over the limit: {'; '.join(slow)}" if slow else "every page is within the limit")
     return 1 if slow else 0
+
+
+def report(engine: perdure.Engine, rounds: int) -> list[str]:
+    """Print a line for each page; those over the limit."""
+    slow = []
+    app = build(engine, Options(no_auth=True))
+    with TestClient(app, base_url="http://localhost", client=("127.0.0.1", 1)) as client, frozen_heap():
+        wait_until_loaded(app, client)
+        held = sum(one.count for one in engine.memory(USER).memories.groups())
+        print(f"{held:,} memories; processor time in ms, median of {rounds}; limit {LIMIT_MS:.0f} ms")
+        print(f"{'page':24} {'first':>8} {'later':>8} {'statements':>11}")
+        for name, path in PAGES.items():
+            first, later, statements = measured(client, path, rounds)
+            print(f"{name:24} {first:8.0f} {later:8.0f} {statements:11}")
+            if max(first, later) > LIMIT_MS:
+                slow.append(name)
+    return slow
 
 
 if __name__ == "__main__":

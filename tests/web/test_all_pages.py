@@ -160,7 +160,7 @@ def _inert(page: Page, name: str) -> None:
 def test_the_first_page_of_a_new_user_tells_how_to_begin(look: Look) -> None:
     page = look("/u/nobody-yet")
     text = page.locator("main").inner_text()
-    assert "Nothing is remembered" in text
+    assert "No memories yet" in text
     assert "mcpServers" in text
     assert "curl" in text
     assert "import perdure" in text

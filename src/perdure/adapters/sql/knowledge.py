@@ -81,7 +81,9 @@ class SqlRecords:
     def _tallied(self, name: str, fields: Sequence[str], **values: str) -> list[tuple[tuple[Json, ...], int]]:
         places = dict(zip(TALLIED, [*fields, *[fields[-1]] * (TALLY_FIELDS_MAX - len(fields))], strict=True))
         found = self._run.all(name, **values, **places)
-        return [(tuple(json.loads(same)[: len(fields)]), int(count)) for same, count in found]
+        # One document of thousands of rows is parsed several times as quickly as each by itself.
+        alike = json.loads(f"[{','.join(same for same, _ in found)}]")
+        return [(tuple(same[: len(fields)]), int(count)) for same, (_, count) in zip(alike, found, strict=True)]
 
     def changed_memories(self, asked: ChangedMemories) -> list[tuple[str, int]]:
         found = self._run.all(

@@ -76,7 +76,7 @@ def activity(days: Sequence[DayActivity]) -> BarChart:
     return BarChart(WIDTH, HEIGHT, base, tuple(bars), top)
 
 
-ROUNDS, APART_ROUNDS = 60, 120
+ROUNDS, APART_ROUNDS = 40, 60
 GOLDEN = math.pi * (3 - math.sqrt(5))
 RADIUS_MIN, RADIUS_MAX = 4.0, 12.0
 LABEL_CHARS, CROWD_CHARS, CROWD = 18, 14, 80

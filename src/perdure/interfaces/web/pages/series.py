@@ -155,9 +155,7 @@ def configure(request: Request, name: str, rules: Annotated[SeriesRulesForm, For
         max_entries=None if (most := _number(rules.max_entries, "most entries")) is None else int(most),
         keep_days=_number(rules.keep_days, "days kept"),
     )
-    return redirect_with_notice(
-        request, PageLinks(request)("series", name), "Rules saved. Entries keep their ids and times."
-    )
+    return redirect_with_notice(request, PageLinks(request)("series", name), "Rules saved. Entries keep their ids and times.")
 
 
 @router.post("/u/{user:id}/series/{name:id}/cleanup")

@@ -51,9 +51,7 @@ def add(
     memory = memory_of(request, "write")
     when = read_moment(due_at, request, "due")
     todo = memory.todos.add(content.strip(), kind, due_at=when, recurrence=recurrence.strip() or None)  # type: ignore[arg-type]  # checked by the service
-    return redirect_with_notice(
-        request, PageLinks(request)("todos"), "Added.", undo=undoable(memory, "todo", todo.id)
-    )
+    return redirect_with_notice(request, PageLinks(request)("todos"), "Added.", undo=undoable(memory, "todo", todo.id))
 
 
 @router.post("/u/{user:id}/todos/{todo:id}/{action}")
