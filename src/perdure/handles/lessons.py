@@ -36,7 +36,7 @@ class LessonServices:
 
 
 class LessonHandle(Handle, namespace="lessons"):
-    """The lessons that hold at this address: those of the space, of its agent, of the user, and of the channel.
+    """The lessons that apply here: of the space, agent, user and channel.
 
     Where no scope is given, the one is meant that lessons from here go to: the setting `lessons_scope`, or `channel` where
     others talk, too (`conversation.configure(shared=True)`); in a set-up of one user (the setting `user`) `agent` where the

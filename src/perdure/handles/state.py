@@ -162,5 +162,5 @@ class State(Handle, namespace="state"):
 
     @operation("change", span=DELETE)
     def clear(self) -> int:
-        """Delete every key; how many there were. Each can be restored."""
+        """Delete every key; returns how many. Each can be restored."""
         return self._service.clear(self.scope.owner)

@@ -65,7 +65,7 @@ _WEEK_STARTS: dict[str, int] = {"monday": 0, "sunday": 6}
 
 @dataclass(frozen=True, slots=True)
 class TimeRange:
-    """A half-open range of time in UTC that a text names; an end that is `None` is open."""
+    """A time range in UTC; `end` is excluded, and `None` is an open end."""
 
     start: datetime | None
     end: datetime | None
@@ -84,7 +84,7 @@ class TimeRange:
 def extract_time_range(
     text: str, now: datetime, zone: str | tzinfo = "UTC", *, week_start: Weekday = "monday"
 ) -> TimeRange | None:
-    """The range of time that `text`, asked at `now` by somebody in `zone`, is about; `None` if it names none.
+    """The time range that `text` names, read at `now` in `zone`; `None` if it names none.
 
     Deterministic. `now` must be aware. `InvalidInput` for a time without a zone, an unknown zone or start of the week.
     """
