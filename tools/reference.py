@@ -94,7 +94,7 @@ def keys(group: str) -> str:
         if name in settings.GROUPS and owner is settings.Settings:
             continue
         default = getattr(standard, name)
-        variable = "in Python only" if name in settings.PYTHON_ONLY else f"`{settings.PREFIX}{name.upper()}`"
+        variable = "none" if name in settings.PYTHON_ONLY else f"`{settings.PREFIX}{name.upper()}`"
         shown = "empty" if default == "" else f"`{default}`"
         lines.append(f"| `{name}` | {variable} | {shown} | {about.text} |")
     return "\n".join([*lines, "", ""])
