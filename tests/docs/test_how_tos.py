@@ -30,3 +30,8 @@ def test_a_how_to_begins_with_its_task_and_a_short_example(page: Path) -> None:
     if found["language"] == "console":
         lines = [line for line in lines if line.startswith("$ ")]
     assert len(lines) <= LINES
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/start.md"])
+def test_what_is_read_first_is_short(page: str) -> None:
+    assert len((ROOT / page).read_text(encoding="utf-8").splitlines()) <= 120
