@@ -219,7 +219,7 @@ def test_doctor_names_the_node_that_does_not_hear_whose_rows_are_meant(
         monkeypatch.setattr(clusters, "knows_the_owner", lambda _, owner: owner.user != _user_on(coordinator, "node-b:5432"))
         degraded = engine.doctor().degraded
     assert [line for line in degraded if "does not hear" in line] == [
-        "cluster: node node-b:5432 does not hear whose rows are meant; is it of the same version of Citus?"
+        "cluster: node node-b:5432 does not get the name of the user; is it of the same version of Citus?"
     ]
 
 

@@ -236,7 +236,7 @@ class Memory(Handle):
         source: Source,
         format: arg.ImportFormat = "auto",
         *,
-        replace: Annotated[bool, Arg("In place of all that is held of the user.")] = False,
+        replace: Annotated[bool, Arg("Replace all data of the user.")] = False,
         dry_run: arg.DryRun = False,
         progress: Progress | None = None,
     ) -> ImportReport:

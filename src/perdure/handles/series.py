@@ -164,7 +164,7 @@ class SeriesHandle(Handle, namespace="series"):
         infer: Annotated[Infer, Arg("`batch_span`: without a window, the time between the entries is covered.")] = "none",
         strict: Annotated[bool, Arg("Store none if one is bad.")] = False,
         api_calls: Annotated[int, Arg("How many API calls this took, for the statistics.", ge=0, le=10**9)] = 1,
-        request: Annotated[str | None, arg.an_id("An id of yours: repeating the merge changes nothing.")] = None,
+        request: Annotated[str | None, arg.an_id("Your own id: repeating the merge changes nothing.")] = None,
     ) -> MergeResult:
         """Merge what was fetched, by id.
 
