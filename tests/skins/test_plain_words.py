@@ -53,7 +53,7 @@ AVOIDED = (
     "carries on",
     "takes it over",
     "told of itself",
-    "nobody sees",
+    "that nobody sees",
     "what is held",
     "bear on",
 )

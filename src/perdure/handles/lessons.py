@@ -73,7 +73,7 @@ class LessonHandle(Handle, namespace="lessons"):
     ) -> Lesson:
         """Keep a lesson; the same words again change nothing. It is of a scope, or of one agent.
 
-        `InvalidInput` says why if it is none: boilerplate, an order to a model, a secret, characters that nobody sees; or if
+        `InvalidInput` says why if it is none: boilerplate, an order to a model, a secret, hidden characters; or if
         others talk on this channel and it would reach everybody.
         """
         return self._do.add(self.scope, text, scope, agent)

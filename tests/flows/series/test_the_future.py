@@ -126,7 +126,7 @@ def test_of_today_what_is_over_is_held_and_the_rest_is_not(ana: perdure.Memory) 
     told: Any = ana.before("Which meetings do I have today?", target="goal").values[NAME]
     assert told["coverage"] == "partial"
     assert told["note"] == (
-        "all of it up to 2025-10-28T12:00:00Z is held (1 entries); nothing of it needs fetching; "
+        "all of it up to 2025-10-28T12:00:00Z is held (1 entry); nothing of it needs fetching; "
         "what comes from 2025-10-28T12:00:00Z on is not covered: ask the source about it"
     )
 
