@@ -198,6 +198,7 @@ class Memory(Handle):
         return self._do.knowledge.undo.undo(self.scope, operation, cascade=cascade)
 
     @operation("erase", logged_at=_forgotten_at, span=DELETE)
+    @fresh()
     def forget(
         self,
         *,

@@ -65,6 +65,28 @@ def forget(engine: perdure.Engine) -> Callable[[], object]:
     return lambda: engine.memory("ana").forget(messages=("m0", "m5"))
 
 
+def test_who_was_named_a_moment_ago_is_forgotten_at_once(backend: Any, clock: StoppedClock) -> None:
+    with backend.open(clock=clock) as engine:
+        ana = engine.memory("ana")
+        ana.append("user", "John Doe is my dentist.")
+        assert ana.forget(entity="person:John Doe").removed["entity"] == 1
+        assert "Doe" not in ana.messages()[0].content
+        engine.process(WAIT_S)
+        assert ana.entities.list() == []
+
+
+def test_forgetting_says_what_nobody_has_learned_from_yet(backend: Any, clock: StoppedClock) -> None:
+    with backend.open(clock=clock, catch_up_ms=0) as engine:
+        ana = engine.memory("ana")
+        ana.append("user", "John Doe is my dentist.")
+        report = ana.forget(entity="person:John Doe")
+        assert report.nothing
+        assert report.pending > 0
+        engine.process(WAIT_S)
+        assert ana.forget(entity="person:John Doe").pending == 0
+        assert "Doe" not in ana.messages()[0].content
+
+
 def test_a_summary_that_was_being_written_is_written_anew_from_what_is_left(
     backend: Any, clock: StoppedClock, tmp_path: Path
 ) -> None:

@@ -71,6 +71,8 @@ class ForgetReport:
     """Until when bytes of it stay on the disk, and what keeps them; empty: they are gone."""
     remaining: tuple[str, ...] = ()
     """Names that perdure does not change, such as state keys and series called after what is forgotten."""
+    pending: int = 0
+    """Jobs that have still to learn from messages, which may name it: forget it again when they are done."""
 
     @property
     def nothing(self) -> bool:
@@ -124,6 +126,8 @@ class ForgetService:
 
     def forget_entity(self, scope: Scope, ref: str) -> ForgetReport:
         """A person, place, organisation or project: all that is known of it, and its name wherever it stands."""
+        # A read, which first learns from what was said a moment ago: only what is known can be struck out.
+        self.store.read(scope.owner, lambda view: entity_plan(view, str(parse_ref(ref))))
         return self._forget(scope.owner, lambda view: entity_plan(view, str(parse_ref(ref))))
 
     def forget_memory(self, scope: Scope, key: str) -> ForgetReport:

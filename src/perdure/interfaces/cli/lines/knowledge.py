@@ -212,6 +212,10 @@ def audit_lines(report: AuditReport, width: int) -> Iterator[Text]:
 
 def forgotten_lines(done: ForgetReport, width: int) -> Iterator[Text]:
     """What is gone, and what is made anew."""
+    if done.pending:
+        yield from wrapped(
+            f"{done.pending} jobs have still to learn from messages: run `perdure worker --once`, then forget again", width
+        )
     if done.nothing:
         yield Text("there was nothing to forget")
         return

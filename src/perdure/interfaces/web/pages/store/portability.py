@@ -91,8 +91,9 @@ def _words_that_go(memory: Memory, chosen: ForgetChoice, goes: dict[str, object]
 
 
 def _told_of(done: ForgetReport) -> str:
+    waiting = f" {plural(done.pending, 'job')} still to learn from messages: forget again afterwards." if done.pending else ""
     if done.nothing:
-        return "There was nothing to forget."
+        return "There was nothing to forget." + waiting
     removed = [f"{count:,} {kind.replace('_', ' ')}" for kind, count in done.removed.items() if count]
     struck = sum(done.redacted.values())
     parts = [
@@ -100,4 +101,4 @@ def _told_of(done: ForgetReport) -> str:
         f"Words struck out of {plural(struck, 'row')}." if struck else "",
     ]
     remain = f" {done.bytes_remain}" if done.bytes_remain else ""
-    return " ".join(["Forgotten for good.", *(one for one in parts if one)]) + remain
+    return " ".join(["Forgotten for good.", *(one for one in parts if one)]) + remain + waiting
