@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from markupsafe import Markup
+
 from perdure.domain.reports import DayActivity
 
 if TYPE_CHECKING:
@@ -111,22 +113,12 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
-    one: str
-    other: str
-    x1: float
-    y1: float
-    x2: float
-    y2: float
-    width: float
-
-
-@dataclass(frozen=True, slots=True)
 class Graph:
     width: float
     height: float
     nodes: tuple[Node, ...]
-    edges: tuple[Edge, ...]
+    lines: Markup
+    """The links as lines of SVG, each with the places of its two nodes. Numbers alone: a thousand of them are written at once."""
 
 
 TONES = {"person": "violet", "place": "accent", "org": "blue", "project": "amber", "user": "strong"}
@@ -165,19 +157,15 @@ def _drawn(things: tuple[tuple[str, str, int], ...], links: tuple[tuple[str, str
         )
         for at, (name, _, _) in enumerate(things)
     )
-    edges = tuple(
-        Edge(
-            one=nodes[one].name,
-            other=nodes[other].name,
-            x1=nodes[one].x,
-            y1=nodes[one].y,
-            x2=nodes[other].x,
-            y2=nodes[other].y,
-            width=round(min(2.5, 0.6 + 0.3 * math.log2(1 + weight)), 2),
-        )
-        for one, other, weight in pairs
-    )
-    return Graph(frame.width, round(height, 1), nodes, edges)
+    lines = Markup("\n").join(_line(nodes, one, other, weight) for one, other, weight in pairs)
+    return Graph(frame.width, round(height, 1), nodes, lines)
+
+
+def _line(nodes: Sequence[Node], one: int, other: int, weight: int) -> Markup:
+    width = round(min(2.5, 0.6 + 0.3 * math.log2(1 + weight)), 2)
+    hub = ' class="hub"' if nodes[one].name == "user" else ""
+    ends = f'x1="{nodes[one].x}" y1="{nodes[one].y}" x2="{nodes[other].x}" y2="{nodes[other].y}"'
+    return Markup(f'<line{hub} {ends} stroke-width="{width}" data-one="{one}" data-other="{other}"/>')  # noqa: S704 - numbers
 
 
 def _apart(spots: Plane, sizes: Plane, frame: tuple[float, float]) -> Plane:
