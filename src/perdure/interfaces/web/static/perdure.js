@@ -75,6 +75,14 @@
       navigator.clipboard?.writeText(from?.textContent ?? "").then(() => { asked.textContent = "Copied"; }, () => {});
     }
   });
+  // What takes a while says so.
+  document.addEventListener("submit", (event) => {
+    const button = event.target.dataset.busy && $("button", event.target);
+    if (!button) return;
+    button.textContent = event.target.dataset.busy;
+    button.setAttribute("aria-busy", "true");
+    setTimeout(() => { button.disabled = true; });
+  });
   // Choosing is asking: a filter needs no button when there are scripts.
   document.addEventListener("change", (event) => {
     const form = event.target.form;
