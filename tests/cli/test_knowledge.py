@@ -85,9 +85,9 @@ def cli(tmp_path: Path) -> Any:
 def test_a_new_value_takes_the_place_of_the_old_one_and_the_old_one_stays_in_the_history(cli: Cli) -> None:
     assert cli.json(*AUSTIN)["verdict"] == "added"
     again = cli.run(*AUSTIN)
-    assert again.stdout == "mentioned\n  Lives in Austin\n"
+    assert again.stdout == "already known, counted again\n  Lives in Austin\n"
     assert again.stderr == f"in memory {AUSTIN_KEY}\n"
-    assert cli.shown(*SEATTLE) == "superseded\n  Lives in Seattle\n  no longer: Lives in Austin\n"
+    assert cli.shown(*SEATTLE) == "replaced\n  Lives in Seattle\n  no longer: Lives in Austin\n"
     assert [one["content"] for one in cli.json("memory", "list")] == ["Lives in Seattle"]
     told = cli.json("memory", "history", AUSTIN_KEY)
     assert [(one["content"], one["reason"]) for one in told] == [
@@ -399,15 +399,15 @@ def learn_of_john(cli: Cli) -> str:
         ),
         (
             ("--memory", "people|person|john_doe|relationship"),
-            "memory people|person|john_doe|relationship; 1 statements; 1 messages;",
+            "memory people|person|john_doe|relationship; 1 statement; 1 message;",
         ),
         (("--messages", "m1", "m2"), "2 messages; what was learned from them alone"),
-        (("--everything",), "1 sessions; 1 memories; 1 entities; 0 state keys; 0 series; all else"),
+        (("--everything",), "1 session; 1 memory; 1 entity; 0 state keys; 0 series; all else"),
     ],
 )
 def test_forgetting_says_what_would_go_and_needs_a_yes(cli: Cli, what: tuple[str, ...], told: str) -> None:
     learn_of_john(cli)
-    assert cli.shown("forget", *what, "--dry-run").startswith(f"would go: {told}")
+    assert cli.shown("forget", *what, "--dry-run").startswith(f"would remove: {told}")
     assert cli.json("forget", *what, "--dry-run")["forgotten"] is False
     for more in ((), ("--json",)):
         assert cli.refused("forget", *what, *more) == "invalid_input"
@@ -423,9 +423,9 @@ def test_forgetting_again_finds_nothing(cli: Cli) -> None:
     key = learn_of_john(cli)
     shown = cli.shown("forget", "--memory", key, "--yes")
     assert re.match(r"removed: (1 entity, )?1 memory, 1 statement\nwords struck out of: 1 messages\n", shown)
-    assert cli.shown("forget", "--memory", key, "--yes") == "there was nothing to forget\n"
+    assert cli.shown("forget", "--memory", key, "--yes") == "nothing to forget\n"
     assert cli.json("forget", "--memory", key, "--yes")["forgotten"] is False
-    assert cli.shown("forget", "--memory", key, "--dry-run") == f"would go: nothing is known of it; memory {key}\n"
+    assert cli.shown("forget", "--memory", key, "--dry-run") == f"would remove: nothing found; memory {key}\n"
     assert cli.json("forget", "--entity", "person:nobody", "--dry-run")["known"] is False
 
 

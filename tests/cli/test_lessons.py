@@ -70,7 +70,7 @@ def fields_of(kind: Any) -> set[str]:
 
 
 def test_lessons_are_listed_the_widest_scope_first_with_their_ids(cli: Cli) -> None:
-    assert cli.run("lesson", "list").stderr == "no lessons hold here\n"
+    assert cli.run("lesson", "list").stderr == "no lessons yet\n"
     cli.shown("lesson", "add", "Ask before booking")
     cli.shown("lesson", "add", "Give distances in kilometres", "--scope", "agent")
     cli.shown("lesson", "add", "Never promise dates", "--scope", "GLOBAL")
@@ -102,7 +102,7 @@ def test_a_lesson_is_archived_restored_pinned_and_taken_back(cli: Cli) -> None:
 def test_a_lesson_that_is_not_there_is_named(cli: Cli, verb: str) -> None:
     error = cli.refused("lesson", verb, "nothing")
     assert error.code == "not_found"
-    assert str(error) == "no lesson 'nothing' holds here; `perdure lesson list --archived --ended` shows them"
+    assert str(error) == "no lesson 'nothing' holds here; list them with `lessons.list()`"
 
 
 def test_a_book_is_printed_edited_and_put_back_and_nothing_that_came_in_is_lost(cli: Cli, tmp_path: Path) -> None:
@@ -195,7 +195,7 @@ def test_errors_name_the_thing_the_value_and_the_remedy(cli: Cli, args: tuple[st
 
 
 def test_an_agent_is_saved_shown_listed_and_removed(cli: Cli, tmp_path: Path) -> None:
-    assert cli.run("agent", "list", who=()).stderr == "no agent has texts here\n"
+    assert cli.run("agent", "list", who=()).stderr == "no agents yet\n"
     skill = tmp_path / "skill.md"
     skill.write_text("Plan runs.")
     assert (
@@ -215,7 +215,7 @@ def test_an_agent_is_saved_shown_listed_and_removed(cli: Cli, tmp_path: Path) ->
     assert cli.shown("agent", "remove", "coach", who=()) == "removed\n"
     assert cli.shown("agent", "remove", "coach", who=()) == "there was nothing to remove\n"
     error = cli.refused("agent", "show", "coach", who=())
-    assert (error.code, str(error)) == ("not_found", "there is no agent 'coach'; `perdure agent list` shows them")
+    assert (error.code, str(error)) == ("not_found", "there is no agent 'coach'; list them with `agents.list()`")
 
 
 def test_agents_belong_to_a_space(cli: Cli) -> None:

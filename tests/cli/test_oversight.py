@@ -191,7 +191,7 @@ def test_secrets_and_tools_on_the_lists_are_not_kept(cli: Cli) -> None:
 
 
 def test_decisions_are_listed_the_newest_first(cli: Cli) -> None:
-    assert cli.run("journal", "decisions").stderr == "nothing was decided here yet\n"
+    assert cli.run("journal", "decisions").stderr == "no decisions here yet\n"
     cli.kudos()
     cli.run("agent", "before", GOAL)
     cli.run("agent", "after", "get_user_profile", "--mode", "suggest", "--goal", "Plan my week", stdin='{"a": "b"}')

@@ -13,6 +13,7 @@ import pytest
 
 from fork_server import ForkServer
 from perdure.domain.errors import ALL_ERRORS
+from perdure.interfaces.cli.derived import in_commands
 from perdure.interfaces.errors import EXIT_CODES
 
 SCRIPT = Path(sys.executable).with_name("perdure")
@@ -245,3 +246,12 @@ def test_every_command_explains_itself(shell: Shell) -> None:
         assert command in listing
         assert shell.run(command, "--help").returncode == 0
     assert shell.run("--version").stdout.startswith("perdure ")
+
+
+def test_an_error_names_the_command_or_the_option_that_helps() -> None:
+    assert (
+        in_commands("no memory 'x'; list them with `memories.list()`") == "no memory 'x'; list them with `perdure memory list`"
+    )
+    assert in_commands("no session; list them with `sessions()`") == "no session; list them with `perdure session list`"
+    assert in_commands("exists; replace it with `replace=True`") == "exists; replace it with `--replace`"
+    assert in_commands("ask `other.call()`") == "ask `other.call()`"

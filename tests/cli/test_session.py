@@ -114,7 +114,7 @@ def test_sessions_are_listed_at_the_address_of_a_source_or_everywhere(cli: Cli) 
     assert len(cli.json("list", "--all", "--limit", "1")) == 1
     shown = cli.shown("list", "--all")
     assert "coach on discord:42" in shown
-    assert "6 messages, 2 in the working set, 3 turns; layers: fold 1" in shown
+    assert "6 messages, 2 in the working set, 3 turns; summaries: fold 1" in shown
     assert cli.run("list", "--source", "irc").stderr == "no sessions here yet\n"
 
 
@@ -326,7 +326,7 @@ def test_a_working_set_is_folded_expanded_and_restored(cli: Cli) -> None:
 def test_a_fold_in_the_terminal_says_what_it_did(cli: Cli) -> None:
     talk(cli.ana, 20)
     assert re.fullmatch(
-        r"fold 1 by extractive/1 stands for messages 1 to \d+\n\d+ messages are in the working set\n", cli.shown("fold")
+        r"fold 1 by extractive/1 stands for messages 1 to \d+\n\d+ messages in the working set\n", cli.shown("fold")
     )
     assert "nothing to fold: there are fewer messages" in cli.shown("fold")
 
@@ -362,7 +362,7 @@ def test_deleting_tells_what_goes_and_needs_a_yes(cli: Cli) -> None:
         "messages": 6,
         "layers": {"fold": 1},
     }
-    assert cli.shown("delete", "monday", "--dry-run") == "would go: 6 messages; versions of layers: 1 of fold\n"
+    assert cli.shown("delete", "monday", "--dry-run") == "would remove: 6 messages; summaries: 1 of fold\n"
     assert cli.refused("delete", "monday") == "invalid_input"
     assert cli.refused("delete", "monday", "--json") == "invalid_input"
     assert cli.json("show", "monday")["session"]["messages"] == 6

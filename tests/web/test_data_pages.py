@@ -81,8 +81,8 @@ def test_the_rules_of_a_series_are_changed(look: Look, site: Any) -> None:
 def test_a_digest_is_expanded_to_the_messages_it_was_made_of(look: Look) -> None:
     page = look(KITCHEN)
     assert page.locator(".moved").count() >= 3
-    page.get_by_role("link", name=re.compile("^fold 2 tells")).click()
-    expect(page.locator("#layer-fold")).to_contain_text("16 messages it was made of")
+    page.get_by_role("link", name=re.compile("^Summary 2 stands")).click()
+    expect(page.locator("#layer-fold")).to_contain_text("Made from 16 messages")
     assert page.locator(".said.cited").count() == 16
     page.locator("#layer-fold .cited-list a").first.click()
     expect(page.locator(".said:target")).to_contain_text("What do they ask?")
@@ -105,12 +105,12 @@ def test_a_session_is_compacted_that_is_undone_and_it_is_closed(look: Look, site
         talk.append("assistant", f"Step {number}.", session="steps")
     page = look("/u/data/conversations/steps")
     page.get_by_role("button", name="Compact").click()
-    expect(page.locator(NOTICE)).to_contain_text("nothing left the log")
+    expect(page.locator(NOTICE)).to_contain_text("Every message stays in the log")
     expect(page.locator(".moved.here")).to_be_visible()
-    page.get_by_role("button", name="Undo fold 1").click()
+    page.get_by_role("button", name="Undo summary 1").click()
     expect(page.locator(".moved.undone")).to_be_visible()
     page.get_by_role("button", name="Close").click()
-    expect(page.locator(NOTICE)).to_contain_text("has ended")
+    expect(page.locator(NOTICE)).to_contain_text("Session closed")
     page.get_by_role("button", name="Resume").click()
     expect(page.locator(NOTICE)).to_contain_text("open again")
 

@@ -13,7 +13,17 @@ from perdure.adapters.sqlite.store import SqliteStatements
 from perdure.interfaces.server import Options, build
 from perdure.types import NewStatement
 
-PAGES = ("", "/memories", "/memories?view=list", "/memories?kind=habit", "/timeline", "/entities", "/entities/graph", "/data")
+PAGES = (
+    "",
+    "/memories",
+    "/memories?view=list",
+    "/memories?kind=habit",
+    "/memories?q=tea",
+    "/timeline",
+    "/entities",
+    "/entities/graph",
+    "/data",
+)
 FEW, MANY = 60, 600
 
 

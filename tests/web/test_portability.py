@@ -111,6 +111,15 @@ def test_everything_of_a_user_goes_only_when_the_name_is_written_out(client: Tes
     assert held(client) == 0
 
 
+def test_a_person_is_forgotten_by_name(client: TestClient) -> None:
+    engine: perdure.Engine = client.app.state.engine  # type: ignore[attr-defined]
+    engine.memory("ana").remember("Rui is a running friend", "PEOPLE", entities=["person:Rui Costa"])
+    answer = client.get("/u/ana/forget?entity=rui+costa")
+    assert answer.status_code == 200
+    assert "Rui is a running friend" in answer.text
+    assert 'name="entity" value="person:rui_costa"' in answer.text
+
+
 def test_exactly_one_thing_is_forgotten(client: TestClient) -> None:
     assert client.get("/u/ana/forget").status_code == 422
     assert forget(client, entity="person:omar", everything="true", confirm="ana") == 422

@@ -9,7 +9,19 @@ from markupsafe import Markup
 
 from perdure.domain.reports import DayActivity
 from perdure.interfaces.web.charts import NARROW, WIDE, Frame, activity, laid_out
-from perdure.interfaces.web.filters import entity_label, lasting, marked, moment, plural, short, size, with_code
+from perdure.interfaces.web.filters import (
+    entity_label,
+    lasting,
+    marked,
+    moment,
+    plural,
+    reason,
+    repeats,
+    short,
+    size,
+    with_code,
+    writer,
+)
 from perdure.interfaces.web.page import address, environment
 
 NOW = datetime(2026, 3, 12, 9, tzinfo=UTC)
@@ -54,6 +66,33 @@ def test_numbers_and_names_read_well() -> None:
     assert entity_label("person:john_doe") == "John Doe"
 
 
+@pytest.mark.parametrize(
+    ("cron", "words"),
+    [
+        ("0 9 * * 1", "every Monday at 09:00"),
+        ("30 19 * * *", "every day at 19:30"),
+        ("0 7 * * 1-5", "every weekday at 07:00"),
+        ("*/5 * * * *", "*/5 * * * *"),
+        ("0 7 1 * *", "0 7 1 * *"),
+        ("often", "often"),
+    ],
+)
+def test_a_simple_cron_line_is_said_in_words_and_any_other_is_shown(cron: str, words: str) -> None:
+    assert repeats(cron) == words
+
+
+def test_who_changed_something_and_why_is_said_without_names_of_the_code() -> None:
+    assert [writer(one) for one in ("user", "agent:clerk", "rules/1", "digest/1")] == [
+        "user",
+        "clerk",
+        "rules",
+        "session summariser",
+    ]
+    assert reason("session_digest: messages 1 to 6") == "messages 1 to 6"
+    assert reason("extracted from messages") == "from messages"
+    assert reason("remember") == ""
+
+
 def test_an_address_survives_any_name() -> None:
     assert address("a/b?c#d%", "memories", "x|y", q="ä b", agent=None) == "/u/a%2Fb%3Fc%23d%25/memories/x%7Cy?q=%C3%A4+b"
 
@@ -77,6 +116,6 @@ def test_a_graph_always_looks_the_same_and_stays_in_its_frame(frame: Frame) -> N
     assert first.height <= frame.height_max
     assert len(first.nodes) == len(things)
     assert all(0 <= node.x <= first.width and 0 <= node.y <= first.height for node in first.nodes)
-    assert len(first.edges) == len(links)
+    assert first.lines.count("<line") == len(links)
     assert laid_out({}, [], frame).nodes == ()
     assert len(laid_out({"user": ("ana", 1)}, [], frame).nodes) == 1

@@ -25,16 +25,15 @@ from perdure.domain.access import COMMAND_LINE
 from perdure.domain.errors import InvalidInput, PerdureError
 from perdure.interfaces.cli import series, state
 from perdure.interfaces.cli.admin import config, journal, key, portability, store, user
-from perdure.interfaces.cli.admin.serve import serve, token
+from perdure.interfaces.cli.admin.serve import mcp, serve, token
 from perdure.interfaces.cli.agents import agent
-from perdure.interfaces.cli.agents.mcp import mcp
 from perdure.interfaces.cli.completion import SHELLS, user_names
-from perdure.interfaces.cli.conversation import changes, chat, log
-from perdure.interfaces.cli.derived import Entry, Group, add, name_of
+from perdure.interfaces.cli.conversation import chat, log, session
+from perdure.interfaces.cli.derived import Entry, Group, add, in_commands, name_of
 from perdure.interfaces.cli.knowledge import entity, lesson, memory, recall, todo
 from perdure.interfaces.cli.knowledge.forget import forget
 from perdure.interfaces.cli.output import Output
-from perdure.interfaces.errors import INTERRUPTED, as_json, exit_code
+from perdure.interfaces.errors import INTERRUPTED, exit_code
 
 # Newer versions of typer carry their own copy of click; this is the parent of their usage errors either way.
 USAGE_ERROR: type[Any] = typer.BadParameter.__mro__[1]
@@ -72,7 +71,7 @@ SECTIONS: dict[str, tuple[Entry, ...]] = {
     "Conversations and data": (
         log.append,
         log.messages,
-        ("session", changes.app),
+        ("session", session.app),
         ("state", state.app),
         ("series", series.app),
     ),
@@ -262,13 +261,15 @@ def run() -> None:
     except PerdureError as error:
         if debug:
             raise
-        out.error(as_json(error), str(error))
+        words = in_commands(str(error))
+        out.error({"error": {"code": error.code, "message": words, "retriable": error.retriable}}, words)
         code = exit_code(error)
     except USAGE_ERROR as error:
         if type(error).__name__ == "NoArgsIsHelpError":
             print(error.format_message())
             sys.exit(0)
-        words = f"{error.format_message()} See `perdure --help`."
+        where = error.ctx.command_path if error.ctx is not None else "perdure"
+        words = f"{error.format_message().rstrip('.')}. See `{where} --help`."
         out.error({"error": {"code": "invalid_input", "message": words, "retriable": False}}, words)
         code = exit_code(InvalidInput())
     except (KeyboardInterrupt, typer.Abort):

@@ -39,6 +39,10 @@ Entry = Command | tuple[str, typer.Typer]
 Place = Callable[..., AbstractContextManager[Any]]
 """From the context, and from arguments of its own: the handle that is called."""
 MOMENT = "ISO 8601 with a zone."
+COMMANDS: dict[str, str] = {"conversation.sessions": "session list", "agents.list": "agent list"}
+"""Operations by name, and the words of the command that calls each; those of the commands below are added to it."""
+FLAG = re.compile(r"`(\w+)=True`")
+CALL = re.compile(r"`([a-z_.]+)\(\)`")
 PYTHON = re.compile(r"`(\w+)(?:=True)?`")
 GIVEN_BACK = re.compile(r" ?\b(?:False if|The number|None if)\b[^.]*\.")
 """What a call gives back: a command shows that, and so its help need not say it."""
@@ -163,6 +167,16 @@ def _help(doc: str, offered: Sequence[Parameter], look: Form) -> str:
     return PYTHON.sub(lambda found: known.get(found[1], found[0]), GIVEN_BACK.sub("", doc))
 
 
+def in_commands(message: str) -> str:
+    """An error whose remedy is a call or a parameter, with the command or the option that stands for it."""
+
+    def command(found: re.Match[str]) -> str:
+        words = COMMANDS.get(found[1]) or COMMANDS.get(f"conversation.{found[1]}")
+        return found[0] if words is None else f"`perdure {words}`"
+
+    return FLAG.sub(lambda found: f"`--{found[1].replace('_', '-')}`", CALL.sub(command, message))
+
+
 # -- how answers are shown
 
 Lines = Iterable[str | Text]
@@ -217,6 +231,7 @@ class Group(typer.Typer):
             whole = example if example is not None and example.startswith("perdure ") else words
             command = derived(method, example=whole, **more)(show)
             command.__name__ = called
+            COMMANDS.setdefault(describe(*method).name, f"{self.path} {name_of(called)}")
             self.add(command)
             return command
 

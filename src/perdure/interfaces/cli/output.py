@@ -28,6 +28,20 @@ def safe(text: object) -> str:
     return escape(visible(text))
 
 
+def plural(count: int, one: str, many: str | None = None) -> str:
+    """`1 message`, `12 messages`."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def counted(name: str, count: int) -> str:
+    """A count by its name, which is a plural: `1 memory`, `2 jobs waiting`."""
+    noun, _, rest = name.partition("_")
+    if name.endswith("_keys"):
+        noun, rest = name.replace("_", " "), ""
+    one = noun if noun == "series" else f"{noun[:-3]}y" if noun.endswith("ies") else noun.removesuffix("s")
+    return f"{plural(count, one, noun)} {rest}".strip()
+
+
 def _cell(value: object, column: str | Callable[[Any], object]) -> object:
     shown = column(value) if callable(column) else attrgetter(column)(value)
     if isinstance(shown, datetime):

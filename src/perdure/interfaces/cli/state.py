@@ -28,14 +28,14 @@ def list_(
     preview: Annotated[bool, typer.Option("--preview", help="Show the first 100 characters of each value.")] = False,
 ) -> None:
     columns: Columns = {"key": "key", "revision": "revision", "updated": "updated_at", "bytes": "size_bytes"}
-    out.table(found, {**columns, "preview": "preview"} if preview else columns, empty="nothing is kept here yet")
+    out.table(found, {**columns, "preview": "preview"} if preview else columns, empty="no values yet")
 
 
 @app.derived((State, "find"), form=KEYED)
 def get(out: Output, found: StateValue, given: Mapping[str, Any]) -> None:
     """Print a value as JSON. Exit code 3 if there is none."""
     if not found.found:
-        raise NotFound(f"nothing is kept under {given['key']!r:.80}; `perdure state list` shows what is")
+        raise NotFound(f"there is no value under {given['key']!r:.80}; list the keys with `perdure state list`")
     out.value(found, [safe(json.dumps(plain(found.value), ensure_ascii=False, indent=2))])
 
 
@@ -71,7 +71,7 @@ def history(out: Output, found: Sequence[Revision], given: Mapping[str, Any]) ->
         "saved": "saved_at",
         "value": lambda one: "(deleted)" if one.body is None else one.body[:100],
     }
-    out.table(found, columns, empty=f"nothing was ever kept under {safe(given['key'])}")
+    out.table(found, columns, empty=f"there was never a value under {safe(given['key'])}")
 
 
 app.offer(

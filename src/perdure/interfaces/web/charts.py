@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
+from markupsafe import Markup
 
 from perdure.domain.reports import DayActivity
 
@@ -76,13 +77,17 @@ def activity(days: Sequence[DayActivity]) -> BarChart:
     return BarChart(WIDTH, HEIGHT, base, tuple(bars), top)
 
 
-ROUNDS, APART_ROUNDS = 40, 60
+ROUNDS, APART_ROUNDS = 40, 40
 GOLDEN = math.pi * (3 - math.sqrt(5))
 RADIUS_MIN, RADIUS_MAX = 4.0, 12.0
 LABEL_CHARS, CROWD_CHARS, CROWD = 18, 14, 80
 LETTER, LINE, MARGIN = 6.4, 13.0, 8.0
 """What a letter and a line of a label take, in the units of the drawing: those of a pixel, at the width it is made for."""
 GRAPHS_KEPT = 32
+STEPS = np.array([(x, y) for x in range(-264, 265, 24) for y in range(-264, 265, 12)], np.float64)
+AROUND = STEPS[np.argsort((STEPS**2).sum(axis=1), kind="stable")]
+"""Places around a place, the nearest first; they are tried a part at a time."""
+AROUND_PARTS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,22 +116,12 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
-    one: str
-    other: str
-    x1: float
-    y1: float
-    x2: float
-    y2: float
-    width: float
-
-
-@dataclass(frozen=True, slots=True)
 class Graph:
     width: float
     height: float
     nodes: tuple[Node, ...]
-    edges: tuple[Edge, ...]
+    lines: Markup
+    """The links as lines of SVG, each with the places of its two nodes: a thousand are written at once."""
 
 
 TONES = {"person": "violet", "place": "accent", "org": "blue", "project": "amber", "user": "strong"}
@@ -151,7 +146,7 @@ def _drawn(things: tuple[tuple[str, str, int], ...], links: tuple[tuple[str, str
     height = min(frame.height_max, max(320.0, 2.4 * room / frame.width))
     spots = _settled(len(things), [*pairs, *_held_together(len(things), pairs)])
     spots = _apart(_fitted(spots, frame.width, height), sizes.reshape(-1, 2), (frame.width, height))
-    silent = _covered(spots, sizes.reshape(-1, 2))
+    spots, silent = _moved(spots, sizes.reshape(-1, 2), (frame.width, height))
     nodes = tuple(
         Node(
             name=name,
@@ -165,19 +160,15 @@ def _drawn(things: tuple[tuple[str, str, int], ...], links: tuple[tuple[str, str
         )
         for at, (name, _, _) in enumerate(things)
     )
-    edges = tuple(
-        Edge(
-            one=nodes[one].name,
-            other=nodes[other].name,
-            x1=nodes[one].x,
-            y1=nodes[one].y,
-            x2=nodes[other].x,
-            y2=nodes[other].y,
-            width=round(min(2.5, 0.6 + 0.3 * math.log2(1 + weight)), 2),
-        )
-        for one, other, weight in pairs
-    )
-    return Graph(frame.width, round(height, 1), nodes, edges)
+    lines = Markup("\n").join(_line(nodes, one, other, weight) for one, other, weight in pairs)
+    return Graph(frame.width, round(height, 1), nodes, lines)
+
+
+def _line(nodes: Sequence[Node], one: int, other: int, weight: int) -> Markup:
+    width = round(min(2.5, 0.6 + 0.3 * math.log2(1 + weight)), 2)
+    hub = ' class="hub"' if nodes[one].name == "user" else ""
+    ends = f'x1="{nodes[one].x}" y1="{nodes[one].y}" x2="{nodes[other].x}" y2="{nodes[other].y}"'
+    return Markup(f'<line{hub} {ends} stroke-width="{width}" data-one="{one}" data-other="{other}"/>')  # noqa: S704 - numbers
 
 
 def _apart(spots: Plane, sizes: Plane, frame: tuple[float, float]) -> Plane:
@@ -215,6 +206,23 @@ def _covered(spots: Plane, sizes: Plane) -> set[int]:
         if any(int(other) not in found for other in near.nonzero()[0]):
             found.add(at)
     return found
+
+
+def _moved(spots: Plane, sizes: Plane, frame: tuple[float, float]) -> tuple[Plane, set[int]]:
+    """Boxes that are still covered go to the nearest free place around them; and those for which there is none."""
+    spots, covered = spots.copy(), _covered(spots, sizes)
+    low, high = sizes / 2 + MARGIN / 2, np.maximum(sizes / 2 + MARGIN / 2, np.array(frame) - sizes / 2 - MARGIN / 2)
+    for at in sorted(covered):
+        others = [one for one in range(len(spots)) if one != at and one not in covered]
+        for some in np.array_split(AROUND, AROUND_PARTS):
+            places = np.clip(spots[at] + some, low[at], high[at])
+            touched = np.abs(places[:, None, :] - spots[others]) < (sizes[others] + sizes[at]) / 2
+            free = np.flatnonzero(~touched.all(axis=2).any(axis=1))
+            if len(free):
+                spots[at] = places[free[0]]
+                covered.discard(at)
+                break
+    return spots, covered
 
 
 def _held_together(count: int, pairs: Sequence[tuple[int, int, int]]) -> list[tuple[int, int, int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Any
@@ -14,6 +15,8 @@ from perdure.interfaces.visible import visible
 
 MINUTE_S, HOUR_S, DAY_S = 60, 3_600, 86_400
 SHORT_CHARS = 160
+LISTS = re.compile(r"; list them with `[^`]*\(\)`$")
+REF = re.compile(r", (?:person|place|org|project):\S+?(?=[,;.]|$)")
 
 
 def moment(at: datetime | None, zone: tzinfo = UTC, now: datetime | None = None) -> Markup:
@@ -125,11 +128,62 @@ def with_code(text: object) -> Markup:
     )
 
 
+SOURCES = {"shadow_extraction": "learned", "curated_fold": "merged"}
+KINDS = {"digest": "summary", "tally": "counts"}
+WRITERS = {
+    "curator": "curator",
+    "fold": "summariser",
+    "digest": "session summariser",
+    "tally": "counter",
+    "lessons": "lesson finder",
+    "instructions": "rules for instructions",
+}
+REASONS = {"extracted from messages": "from messages", "curated": "similar memories"}
+WEEKDAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+CRON_DAYS = {"*": "day", "1-5": "weekday", **{str(number): name for number, name in enumerate(WEEKDAYS)}}
+
+
 def words(name: str) -> str:
     """A name of the code as words: `start_stated` is `start stated`."""
-    if name == "shadow_extraction":
-        return "learned"
-    return name.replace("_", " ").lower()
+    return SOURCES.get(name) or name.replace("_", " ").lower()
+
+
+def kind_words(kind: str) -> str:
+    """What people call a kind of row: `digest` is a summary."""
+    return KINDS.get(kind) or words(kind)
+
+
+def writer(actor: str) -> str:
+    """Who changed something: `agent:clerk` is `clerk`, `rules/1` is `rules`."""
+    name = actor.removeprefix("agent:").partition("/")[0]
+    return WRITERS.get(name, name) if "/" in actor else name
+
+
+def reason(why: str) -> str:
+    """Why something changed. The name of a call or a policy says nothing that the change itself does not."""
+    name, _, rest = why.partition(": ")
+    if rest and " " not in name:
+        return rest
+    return REASONS.get(why, why if " " in why else "")
+
+
+def repeats(cron: str) -> str:
+    """A cron line as people say it, if it is a simple one: `every Monday at 09:00`."""
+    minute, hour, day_of_month, month, weekday = (cron.split() + [""] * 5)[:5]
+    days = CRON_DAYS.get(weekday)
+    if days is None or (day_of_month, month) != ("*", "*") or not (minute.isdecimal() and hour.isdecimal()):
+        return cron
+    return f"every {days} at {int(hour):02}:{int(minute):02}"
+
+
+def for_pages(message: str) -> str:
+    """An error without the call that would help: on a page, nobody makes calls."""
+    return LISTS.sub("", message)
+
+
+def without_refs(text: str) -> str:
+    """A reason without references beside the words that they stand for: `has rui, person:rui`."""
+    return REF.sub("", text)
 
 
 def entity_label(ref: str) -> str:
@@ -163,6 +217,12 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "as_json": as_json,
     "editable": editable,
     "words": words,
+    "kind_words": kind_words,
+    "writer": writer,
+    "reason": reason,
+    "repeats": repeats,
+    "without_refs": without_refs,
+    "for_pages": for_pages,
     "entity_label": entity_label,
     "marked": marked,
     "told": with_code,

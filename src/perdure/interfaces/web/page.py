@@ -80,7 +80,7 @@ NAVIGATION: tuple[tuple[str, tuple[Section, ...]], ...] = (
 )
 
 
-PART_OF = {"timeline": "memories"}
+PART_OF = {"timeline": "memories", "entities/graph": "memories"}
 """Pages that belong to another part of the navigation than their address says."""
 STATIC = Path(__file__).parent / "static"
 
@@ -298,7 +298,7 @@ class PageLinks:
         path = self._request.scope.get("path", "")
         pieces = path.split("/")[3:]  # "", "u", the user
         part = pieces[0] if pieces else ""
-        return user is not None and PART_OF.get(part, part) == section
+        return user is not None and PART_OF.get("/".join(pieces), PART_OF.get(part, part)) == section
 
 
 def address(user: str, *parts: object, **query: object) -> str:

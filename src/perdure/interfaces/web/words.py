@@ -8,12 +8,37 @@ from datetime import UTC, date, datetime, time
 
 from fastapi import Request
 
+from perdure.domain.conversation.digests import DigestKind
 from perdure.domain.errors import InvalidInput
 from perdure.domain.knowledge.journal import Operation, words_of
 from perdure.domain.text.rules import brief
-from perdure.interfaces.web.filters import entity_label
+from perdure.interfaces.web.filters import entity_label, kind_words
 from perdure.interfaces.web.page import zone_of
 
+LAYERS: Mapping[DigestKind, str] = {
+    "fold": "Summary of earlier messages",
+    "rolling": "Running summary",
+    "session": "Session summary",
+    "spine": "Story so far",
+}
+VERBS = {
+    "update": "changed",
+    "supersede": "replaced",
+    "complete": "completed",
+    "merge": "merged",
+    "fold": "merged",
+    "pin": "pinned",
+    "unpin": "unpinned",
+    "archive": "archived",
+    "restore": "restored",
+    "edit": "edited",
+    "skip": "skipped",
+    "suggest": "suggested",
+    "dismiss": "dismissed",
+    "accept": "accepted",
+    "reject": "rejected",
+    "alias": "renamed",
+}
 TONES = {
     "message": "blue",
     "memory": "accent",
@@ -49,6 +74,7 @@ class OperationWords:
 
     verb: str
     kind: str
+    """In words, too."""
     text: str
     """What it is about, from the row itself."""
     link: tuple[str, ...]
@@ -62,7 +88,9 @@ def change_line(operation: Operation) -> OperationWords:
     held: Mapping[str, object] = body if isinstance(body, Mapping) else {}
     text = words_of(operation) or _memory_words(operation.kind, held) or operation.key
     link = page_of(operation.kind, operation.key, str(held["memory"]) if "memory" in held else None)
-    return OperationWords(_verb(operation), operation.kind, text, link or ("journal",), TONES.get(operation.kind, ""))
+    return OperationWords(
+        _verb(operation), kind_words(operation.kind), text, link or ("journal",), TONES.get(operation.kind, "")
+    )
 
 
 def _memory_words(kind: str, held: Mapping[str, object]) -> str:
@@ -81,7 +109,7 @@ def _verb(operation: Operation) -> str:
         return "new"
     if operation.after is None:
         return "removed"
-    return operation.action.replace("_", " ")
+    return VERBS.get(operation.action, operation.action.replace("_", " "))
 
 
 def page_of(kind: str, key: str = "", memory: str | None = None) -> tuple[str, ...]:

@@ -315,7 +315,7 @@ def opened_target(to: Target, *, replace: bool) -> Iterator[IO[bytes]]:
     path = check_path(to, "to")
     check_flag(replace, "replace")
     if path.exists() and not replace:
-        raise Conflict(f"{path} exists already; choose another name, or replace it (`replace`, `--replace`)")
+        raise Conflict(f"{path} exists already; choose another name, or replace it with `replace=True`")
     with new_file(path) as file:
         if path.suffix != ".gz":
             yield file

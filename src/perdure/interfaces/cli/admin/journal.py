@@ -12,26 +12,18 @@ from perdure import settings as settings_module
 from perdure.domain.access import Access, TouchedRecords
 from perdure.handles.admin import JournalHandle
 from perdure.handles.memory import Memory
-from perdure.interfaces.cli.derived import Group, derived, each, table
+from perdure.interfaces.cli.derived import Group, derived, each
 from perdure.interfaces.cli.lines import knowledge as show_as
 from perdure.interfaces.cli.lines.oversight import decision_entry
-from perdure.interfaces.cli.output import Columns, Output, safe
+from perdure.interfaces.cli.output import Output, safe
 
 app = Group("journal", "What was changed, read and decided, and why.")
 NAMES_SHOWN = 3
 
 
-CHANGES: Columns = {
-    "seq": "seq",
-    "at": "at",
-    "by": "actor",
-    "what": lambda one: f"{one.action} {one.kind}",
-    "row": "key",
-    "why": "why",
-}
-app.offer((JournalHandle, "list"), table(CHANGES, "nothing was changed yet"))
+app.offer((JournalHandle, "list"), each(show_as.operation_entry, "no changes yet"))
 app.offer((JournalHandle, "diff"), each(show_as.change, "nothing changed"))
-app.offer((JournalHandle, "decisions"), each(decision_entry, "nothing was decided here yet"))
+app.offer((JournalHandle, "decisions"), each(decision_entry, "no decisions here yet"))
 
 
 @app.command()

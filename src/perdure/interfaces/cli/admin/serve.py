@@ -1,4 +1,4 @@
-"""`perdure serve`: the HTTP API, MCP and the page in one process, with the jobs running."""
+"""`perdure serve` and `perdure mcp`: the page, the HTTP API and MCP in one process; MCP for one agent. Jobs run meanwhile."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ import typer
 import perdure
 from perdure import settings as settings_module
 from perdure.app import asked_by, machine_token
-from perdure.domain.access import COMMAND_LINE
+from perdure.domain.access import COMMAND_LINE, Asker
 from perdure.domain.errors import InvalidInput
+from perdure.interfaces import stdio
 from perdure.interfaces.cli.input import taking
 from perdure.interfaces.cli.output import Output, safe
 from perdure.interfaces.connect import program, store_words
@@ -217,3 +218,26 @@ def _curl(said: dict[str, Any]) -> list[str]:
     socket = "" if said["socket"] is None else f" --unix-socket {shlex.quote(said['socket'])}"
     words = f'curl{socket} -H "Authorization: Bearer $(cat {shlex.quote(said["token_file"])})" {said["api"]}/users'
     return ["Ask the API:", f"  {safe(words)}", ""]
+
+
+def mcp(
+    ctx: typer.Context,
+    tools: Annotated[
+        str,
+        typer.Option(
+            help="Sets of tools, separated by commas: state, series, knowledge, todos, lessons, host, conversation, documents, "
+            "overseer, upkeep; or default, or all."
+        ),
+    ] = "default",
+    read_only: Annotated[bool, typer.Option("--read-only", help="Offer no tool that writes.")] = False,
+) -> None:
+    """Serve MCP on stdin and stdout, for an agent that starts it. Jobs run meanwhile.
+
+    Example: perdure mcp --user ana --tools knowledge,todos
+    """
+    stdio.check_installed()
+    user = ctx.obj.named_user()
+    with perdure.open(ctx.obj.url, background=True) as engine:
+        engine = asked_by(engine, Asker("local", "mcp"))  # noqa: PLW2901 - the same engine
+        memory = engine.memory(user, agent=ctx.obj.agent, channel=ctx.obj.channel, space=ctx.obj.space)
+        stdio.serve(engine, memory, tools=tools, read_only=read_only)

@@ -30,7 +30,7 @@ from perdure.domain.reports import (
 from perdure.interfaces.cli.admin.user import usage_lines
 from perdure.interfaces.cli.derived import derived, whole_store
 from perdure.interfaces.cli.lines.conversation import one_line
-from perdure.interfaces.cli.output import Columns, Output, safe
+from perdure.interfaces.cli.output import Columns, Output, plural, safe
 from perdure.interfaces.errors import DEGRADED, exit_code
 
 
@@ -60,7 +60,7 @@ def worker(
 
 def _turn(done: ProcessReport) -> str:
     lost = f", {done.lost} lost their lease" if done.lost else ""
-    return f"{done.ran} jobs ran, {done.failed} will be tried again, {done.parked} failed{lost}"
+    return f"{plural(done.ran, 'job')} ran, {done.failed} will be tried again, {done.parked} failed{lost}"
 
 
 def verify(ctx: typer.Context) -> None:

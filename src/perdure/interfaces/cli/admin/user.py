@@ -8,8 +8,9 @@ from perdure.domain.models import Usage
 from perdure.domain.reports import Overview
 from perdure.handles.admin import AdminHandle
 from perdure.interfaces.cli.derived import Group, derived, line, table
-from perdure.interfaces.cli.output import Columns, Output, safe
+from perdure.interfaces.cli.output import Columns, Output, counted, plural, safe
 
+COUNTED = {"state": "state_keys", "pinned": "memories_pinned", "archived": "memories_archived", "jobs_dead": "jobs_failed"}
 jobs_app = Group("admin jobs", "A user's jobs, and another try for failed ones.")
 
 
@@ -23,17 +24,17 @@ JOBS: Columns = {
 }
 jobs_app.offer((AdminHandle, "jobs"), table(JOBS, "no such jobs"), name="list", example="--state dead")
 jobs_app.offer(
-    (AdminHandle, "retry_jobs"), line(lambda count, _: f"{count} dead jobs are ready again", retried=""), name="retry"
+    (AdminHandle, "retry_jobs"), line(lambda count, _: f"{plural(count, 'failed job')} ready again", retried=""), name="retry"
 )
 
 
 @derived((AdminHandle, "overview"), example="perdure admin overview --days 7 --user ana")
 def overview(out: Output, found: Overview) -> None:
-    counts = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in found.counts.items() if count)
+    counts = ", ".join(counted(COUNTED.get(name, name), count) for name, count in found.counts.items() if count)
     active = [day for day in found.days if day.messages or day.changes]
-    busy = (f"{day.day.isoformat()}  {day.messages:,} messages, {day.changes:,} changes" for day in active)
+    busy = (f"{day.day.isoformat()}  {plural(day.messages, 'message')}, {plural(day.changes, 'change')}" for day in active)
     more = ["there is more than was counted"] if found.partial else []
-    out.value(found, [counts or "nothing is held here yet", *busy, *more])
+    out.value(found, [counts or "nothing stored yet", *busy, *more])
 
 
 @derived((AdminHandle, "usage"), example="perdure admin usage --user ana")

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.text import Text
 
 from perdure.domain.context.context import Prompt
 from perdure.domain.conversation.agent_state import Agent, ChannelAgent
-from perdure.domain.errors import InvalidInput, NotFound
+from perdure.domain.errors import InvalidInput
+from perdure.domain.oversight import Injection, KeptResult
+from perdure.domain.text.rules import Json
 from perdure.handles.admin import AgentHandle
 from perdure.handles.memory import Memory
 from perdure.handles.tools import SETS
 from perdure.interfaces.cli.agents.connect import connect, hook
-from perdure.interfaces.cli.agents.oversight import after, before
-from perdure.interfaces.cli.derived import Form, Group, line, table
+from perdure.interfaces.cli.derived import Form, Group, Reader, derived, line, table
 from perdure.interfaces.cli.input import chosen, read_json, read_text
+from perdure.interfaces.cli.lines import oversight as show_as
 from perdure.interfaces.cli.lines.conversation import heading, local, one_line, wrapped
 from perdure.interfaces.cli.output import Output, safe, visible
 
@@ -45,7 +47,7 @@ def list_(ctx: typer.Context, limit: Annotated[int, typer.Option(help="How many 
         found, mapped = agents.list(limit=limit), agents.channels(limit=limit)
     told = [{"agent": one, "channels": _channels(one.id, mapped)} for one in found]
     lines = (line for one in found for line in _entry(one, _channels(one.id, mapped)))
-    out.entries(told, lines, empty="no agent has texts here")
+    out.entries(told, lines, empty="no agents yet")
 
 
 @app.command()
@@ -56,10 +58,7 @@ def show(ctx: typer.Context, agent: Id) -> None:
     """
     out: Output = ctx.obj.out
     with _agents(ctx) as agents:
-        try:
-            found = agents.get(agent)
-        except NotFound:
-            raise NotFound(f"there is no agent {agent!r:.80}; `perdure agent list` shows them") from None
+        found = agents.get(agent)
         channels = _channels(agent, agents.channels())
     out.value({"agent": found, "channels": channels}, _whole(found, channels, out.width))
 
@@ -183,9 +182,6 @@ def call(
         raise typer.Exit(2)
 
 
-app.add(before, after, connect, hook, ("tool", tools_app))
-
-
 def _text(given: str) -> str:
     return read_text(given.removeprefix("@")) if given == "-" or given.startswith("@") else given
 
@@ -209,3 +205,71 @@ def _whole(agent: Agent, channels: list[str], width: int) -> Iterator[Text]:
         if text := getattr(agent, name):
             yield heading(name, f"{len(text):,} characters")
             yield from wrapped(text, width)
+
+
+@derived(
+    (Memory, "before"),
+    example='perdure agent before "Who from my kudos list was active recently?" --explain --user ana',
+    form=Form(names={"budget_tokens": "budget", "deadline_s": "deadline"}),
+)
+def before(
+    out: Output,
+    found: Injection,
+    *,
+    explain: Annotated[bool, typer.Option("--explain", help="What was looked at, what of it is given, and why.")] = False,
+) -> None:
+    """Print what an agent should know before it works on a goal."""
+    out.value(found, show_as.explained(found, out.width) if explain else show_as.text_of(found))
+    if not out.as_json:
+        for line in show_as.summed_up(found):
+            out.note(safe(one_line(line)))
+
+
+def _result(file: str) -> Json:
+    where = "stdin" if file == "-" else file
+    try:
+        return json.loads(read_text(file))
+    except ValueError as error:
+        raise InvalidInput(f"{where} is not JSON ({error}); write text as '\"text\"'") from None
+
+
+def _kept(memory: Memory, fields: Mapping[str, Any], *, accept: bool) -> KeptResult:
+    """What becomes of a result; with `accept`, what is suggested is saved."""
+    if not accept:
+        return memory.after(**fields)
+    if fields.get("mode") not in (None, "suggest"):
+        raise InvalidInput("`--accept` saves what is suggested; leave `--mode` out")
+    kept = memory.after(**{**fields, "mode": "suggest"})
+    return memory.tools.accept(kept, fields["result"]) if kept.action == "suggested" else kept
+
+
+@derived(
+    (Memory, "after"),
+    example='perdure agent after get_profile profile.json --goal "Plan my week" --mode suggest --user ana',
+    form=Form(
+        names={"result": "file"},
+        options=("goal",),
+        hidden=("deadline_s",),
+        read={"result": Reader(_result, "JSON: a file, or - for stdin.")},
+        defaults={"result": "-"},
+    ),
+    call=_kept,
+)
+def after(
+    out: Output,
+    kept: KeptResult,
+    *,
+    accept: Annotated[bool, typer.Option("--accept", help="Save what is suggested; exit code 2 if nothing is.")] = False,
+) -> None:
+    """Decide what to keep of a tool's result, and say why.
+
+    It is kept as state, as entries of a series, or not at all.
+    """
+    out.value(kept, show_as.kept_lines(kept, out.width))
+    if kept.action == "suggested" and not out.as_json:
+        out.note("nothing is saved yet; the same with --accept saves it")
+    if accept and not kept.saved and kept.action != "unchanged":
+        raise typer.Exit(2)
+
+
+app.add(before, after, connect, hook, ("tool", tools_app))

@@ -1,4 +1,4 @@
-"""`perdure session document …`: sessions as context documents, one JSON document each."""
+"""`perdure session document|transcript …`: sessions as context documents, and as Markdown files."""
 
 from __future__ import annotations
 
@@ -8,24 +8,25 @@ from typing import Annotated
 import typer
 
 from perdure.domain.conversation.documents import CompactionReport, ContextData
-from perdure.handles.conversation import DocumentHandle
+from perdure.handles.conversation import DocumentHandle, TranscriptHandle
 from perdure.handles.registry.shapes import plain
 from perdure.interfaces.cli.derived import JSON, Form, Group, line, table
 from perdure.interfaces.cli.input import ask
-from perdure.interfaces.cli.output import Output, safe
+from perdure.interfaces.cli.lines.conversation import MessageLines
+from perdure.interfaces.cli.output import Columns, Output, safe
 
-app = Group("session document", "Sessions as JSON documents: history, summary, facts, tasks.")
-app.offer(
+documents = Group("session document", "Sessions as JSON documents: history, summary, facts, tasks.")
+documents.offer(
     (DocumentHandle, "list"), lambda out, found: out.entries(found, [safe(one) for one in found], empty="no documents here yet")
 )
 
 
-@app.derived((DocumentHandle, "load"), example="ana:coach:123")
+@documents.derived((DocumentHandle, "load"), example="ana:coach:123")
 def load(out: Output, found: ContextData) -> None:
     out.value(found, [safe(json.dumps(plain(found), ensure_ascii=False, indent=2))])
 
 
-app.offer(
+documents.offer(
     (DocumentHandle, "save"),
     line(lambda done, _: f"saved as revision {done.revision}"),
     form=Form(read={"document": JSON}),
@@ -33,7 +34,7 @@ app.offer(
 )
 
 
-@app.derived((DocumentHandle, "compact"), example="ana:coach:123 --force")
+@documents.derived((DocumentHandle, "compact"), example="ana:coach:123 --force")
 def compact(out: Output, done: CompactionReport) -> None:
     told = [
         f"{done.summarised} entries left the history, {done.tokens_before} tokens became {done.tokens_after}",
@@ -42,10 +43,10 @@ def compact(out: Output, done: CompactionReport) -> None:
     out.value(done, told if done.compacted or done.facts_removed or done.tasks_removed else ["nothing to compact"])
 
 
-app.offer((DocumentHandle, "versions"), table({"revision": "revision", "saved": "saved_at"}, "no such document"))
+documents.offer((DocumentHandle, "versions"), table({"revision": "revision", "saved": "saved_at"}, "no such document"))
 
 
-@app.command()
+@documents.command()
 def delete(
     ctx: typer.Context,
     document: Annotated[str, typer.Argument(help="Its id.")],
@@ -61,3 +62,34 @@ def delete(
     with ctx.obj.memory() as memory:
         gone = memory.conversation.documents.delete(document)
     out.value({"document": document, "deleted": gone}, ["deleted" if gone else "there was nothing to delete"])
+
+
+COLUMNS: Columns = {
+    "session": "session",
+    "agent": "address.agent",
+    "channel": "address.channel",
+    "last": "last_at",
+    "bytes": "size",
+    "state": lambda one: "archived" if one.archived else "active",
+    "file": "path",
+}
+transcripts = Group("session transcript", "Sessions as Markdown files (setting `files_dir`).")
+transcripts.offer((TranscriptHandle, "list"), table(COLUMNS, "no transcripts here yet"))
+transcripts.offer(
+    (TranscriptHandle, "read"),
+    lambda out, found: out.entries(
+        found, MessageLines(out.width, full=True).lines(found), empty="this session has no transcript"
+    ),
+)
+transcripts.offer(
+    (TranscriptHandle, "archive"),
+    line(lambda count, _: f"{count} transcripts archived", archived=""),
+    needs_one=True,
+    example="--keep 100",
+)
+transcripts.offer(
+    (TranscriptHandle, "prune"),
+    line(lambda count, _: f"{count} transcripts deleted", deleted=""),
+    needs_one=True,
+    example="--before 2026-01-01T00:00:00+00:00",
+)

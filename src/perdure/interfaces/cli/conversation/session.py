@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
@@ -17,11 +18,12 @@ from perdure.domain.errors import InvalidInput, NotFound
 from perdure.handles.conversation import Conversation
 from perdure.handles.memory import Memory
 from perdure.handles.registry.shapes import plain
-from perdure.interfaces.cli.derived import Form, Group, each
-from perdure.interfaces.cli.input import chosen
+from perdure.interfaces.cli.conversation.document import documents, transcripts
+from perdure.interfaces.cli.derived import STDIN, Form, Group, each, line, single
+from perdure.interfaces.cli.input import ask, chosen
 from perdure.interfaces.cli.lines import conversation as show_as
 from perdure.interfaces.cli.lines.conversation import MessageLines
-from perdure.interfaces.cli.output import Output, safe, visible
+from perdure.interfaces.cli.output import Output, plural, safe, visible
 
 app = Group("session", "Conversations: messages, summaries, transcripts.")
 Which = Annotated[str | None, typer.Argument(metavar="SESSION", help="Its id; by default the newest of the address.")]
@@ -80,7 +82,7 @@ def show(
     """
     out: Output = ctx.obj.out
     with ctx.obj.memory() as memory:
-        held = find_session(memory, session)
+        held = memory.conversation.session(session)
         kinds: tuple[DigestKind, ...] = ("spine", *SESSION_LAYERS)
         found = (newest(memory.conversation, kind, held.id) for kind in kinds)
         layers = [digest for digest in found if digest is not None]
@@ -237,16 +239,6 @@ def _behind(memory: Memory, session: str | None, last: Message | None) -> Sequen
         return [one for one in memory.messages(FOLLOW_PAGE) if (one.session_number, one.seq) > place]
 
 
-def find_session(memory: Memory, wanted: str | None) -> Session:
-    """The session with this id; by default the newest."""
-    try:
-        return memory.conversation.session(wanted)
-    except NotFound as error:
-        if wanted is None:
-            raise
-        raise NotFound(f"{str(error).partition(';')[0]}; `perdure session list` shows them") from None
-
-
 def newest(talk: Conversation, kind: DigestKind, session: str | None) -> Digest | None:
     """The newest version of a layer that was not undone."""
     for limit in (1, VERSIONS_SOUGHT):
@@ -261,9 +253,126 @@ def newest(talk: Conversation, kind: DigestKind, session: str | None) -> Digest 
 
 def find_version(memory: Memory, session: str | None, kind: DigestKind, version: int | None) -> Digest:
     """This version of a layer; by default the newest that was not undone."""
-    where = None if kind == "spine" else find_session(memory, session).id
+    where = None if kind == "spine" else memory.conversation.session(session).id
     if version is not None:
         return memory.conversation.digest(kind, version, session=where)
     if (digest := newest(memory.conversation, kind, where)) is None:
-        raise NotFound(f"there is no {kind} digest here; `perdure session digests` lists what there is")
+        raise NotFound(f"there is no {kind} here; list the summaries with `perdure session digests`")
     return digest
+
+
+Folded = tuple[Sequence[Digest], Session]
+
+
+@contextmanager
+def _folding(ctx: typer.Context) -> Iterator[Conversation]:
+    with ctx.obj.memory() as memory, ctx.obj.out.progress("folding"):
+        yield memory.conversation
+
+
+def _compacted(talk: Conversation, fields: Mapping[str, Any]) -> Folded:
+    return talk.compact(**fields), talk.session(fields.get("session"))
+
+
+def _folded(talk: Conversation, fields: Mapping[str, Any]) -> Folded:
+    return talk.fold(**fields), talk.session(fields.get("session"))
+
+
+@app.derived((Conversation, "compact"), example="--force", at=_folding, call=_compacted)
+def compact(out: Output, done: Folded, given: Mapping[str, Any]) -> None:
+    within = "the working set is within its bounds; --force folds it anyway"
+    _tell_folds(out, done, "its last turn is all there is" if given["force"] else within)
+
+
+@app.derived((Conversation, "fold"), at=_folding, call=_folded)
+def fold(out: Output, done: Folded) -> None:
+    _tell_folds(out, done, "there are fewer messages than `fold_messages_min`, or one turn only")
+
+
+app.offer(
+    (Conversation, "undo"),
+    line(lambda fold, _: f"fold {fold.version} is undone; in the working set again: {show_as.covered(fold, chain=False)}"),
+)
+
+
+@app.derived((Conversation, "clear"))
+def clear(out: Output, digest: Digest | None) -> None:
+    left = "" if digest is None else f"; only in the log: {show_as.covered(digest, chain=False)}"
+    out.value({"cleared": digest is not None, "fold": digest}, [f"the working set is empty{left}"])
+
+
+app.offer(
+    (Conversation, "replace"),
+    line(lambda digest, _: f"the text stands for {show_as.covered(digest)}"),
+    example='"They planned a trip to Lisbon."',
+    form=Form(options=("session",), read={"text": STDIN}),
+)
+app.offer(
+    (Conversation, "close"),
+    line(
+        lambda held, _: (
+            f"session {safe(held.id)} ended {show_as.local(held.last_at if held.ended_at is None else held.ended_at)}"
+        )
+    ),
+)
+app.offer(
+    (Conversation, "resume"),
+    line(lambda held, _: f"session {safe(held.id)} is open; what is said next belongs to it"),
+    example="monday",
+)
+
+app.offer(
+    (Conversation, "pop"),
+    single(
+        lambda gone, _: (
+            [f"{plural(len(gone), 'message')} taken back; `perdure undo` restores them"] if gone else ["no messages yet"]
+        )
+    ),
+)
+
+
+@app.command()
+def delete(
+    ctx: typer.Context,
+    session: Annotated[str, typer.Argument(help="Its id.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
+) -> None:
+    """Delete a session's messages and what came from them, for good.
+
+    Example: perdure session delete monday --user ana --dry-run
+    """
+    out: Output = ctx.obj.out
+    with ctx.obj.memory() as memory:
+        held = memory.conversation.session(session)
+        tops = (memory.conversation.digests(kind, session=session, limit=1) for kind in SESSION_LAYERS)
+        layers = {top.kind: top.version for [top] in filter(None, tops)}
+        versions = ", ".join(f"{count} of {kind}" for kind, count in layers.items()) or "none"
+        goes = f"{plural(held.messages, 'message')}; summaries: {versions}"
+        if not dry_run:
+            if not yes:
+                ask(out, f"this deletes {goes}")
+            held_messages = memory.conversation.delete(session)
+    if dry_run:
+        out.value(
+            {"session": session, "deleted": False, "messages": held.messages, "layers": layers}, [f"would remove: {goes}"]
+        )
+        return
+    told = {"session": session, "deleted": True, "messages": held_messages, "layers": layers}
+    out.value(told, [f"{plural(held_messages, 'message')} deleted; the story so far is written again"])
+
+
+app.offer(
+    (Conversation, "configure"),
+    single(lambda found, _: list(show_as.agent_state_lines(found))[:1]),
+    example="--profile channel_bot --casual",
+    needs_one=True,
+)
+app.add(("transcript", transcripts), ("document", documents))
+
+
+def _tell_folds(out: Output, done: Folded, reason: str) -> None:
+    made, held = done
+    lines = [f"fold {one.version} by {safe(one.summariser)} stands for {show_as.covered(one)}" for one in made]
+    lines.append(f"{plural(held.working, 'message')} in the working set")
+    out.value(made, lines if made else [f"nothing to fold: {reason}"])

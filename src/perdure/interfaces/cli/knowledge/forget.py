@@ -10,7 +10,7 @@ from rich.text import Text
 from perdure.domain.errors import InvalidInput
 from perdure.interfaces.cli.input import ask
 from perdure.interfaces.cli.lines import knowledge as show_as
-from perdure.interfaces.cli.output import Output, visible
+from perdure.interfaces.cli.output import Output, counted, visible
 from perdure.interfaces.forecast import forecast
 from perdure.services.forget.forget import ForgetReport
 
@@ -42,7 +42,7 @@ def forget(
     with ctx.obj.memory() as held:
         goes = forecast(held, entity, memory, messages)
         if dry_run:
-            out.value({"forgotten": False, **goes}, [Text(f"would go: {_summary_line(goes)}")])
+            out.value({"forgotten": False, **goes}, [Text(f"would remove: {_summary_line(goes)}")])
             return
         if not yes:
             ask(out, f"this forgets, for good: {_summary_line(goes)}")
@@ -51,7 +51,7 @@ def forget(
 
 
 def _summary_line(goes: dict[str, object]) -> str:
-    parts = ["nothing is known of it"] if goes.get("known") is False else []
+    parts = ["nothing found"] if goes.get("known") is False else []
     for name, value in goes.items():
         if name == "known":
             continue
@@ -60,5 +60,5 @@ def _summary_line(goes: dict[str, object]) -> str:
         elif isinstance(value, list):
             parts.append(f"{name} {', '.join(map(str, value)) or 'none'}")
         else:
-            parts.append(f"{value} {name.replace('_', ' ')}" if isinstance(value, int) else f"{name} {value}")
+            parts.append(counted(name, value) if isinstance(value, int) else f"{name} {value}")
     return visible("; ".join(parts)).replace("\n", " ")

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 
-import typer
 from rich.text import Text
 
-from perdure.domain.errors import NotFound
 from perdure.domain.lessons import Lesson, RefusedLesson, ReplyReport
 from perdure.handles.lessons import LessonHandle
 from perdure.interfaces.cli.derived import FILE, Form, Group, each, single
@@ -20,17 +17,6 @@ ID = "5e884898da28047151d0e56f8dc62927"
 SOURCES = {"compaction": "from a fold", "model": "from an agent", "user": "added", "file": "from the file"}
 HERE = Form(hidden=("agent",))
 """A lesson of scope `agent` is that of `--agent`."""
-
-
-@contextmanager
-def _lessons(ctx: typer.Context) -> Iterator[LessonHandle]:
-    """What is not found is told in the words of the command line."""
-    with ctx.obj.memory() as memory:
-        try:
-            yield memory.lessons
-        except NotFound as error:
-            words = str(error).partition(";")[0]
-            raise NotFound(f"{words}; `perdure lesson list --archived --ended` shows them") from None
 
 
 def _entry(one: Lesson, width: int) -> Iterator[Text]:
@@ -46,10 +32,10 @@ def _entry(one: Lesson, width: int) -> Iterator[Text]:
     yield from wrapped(one.text, width)
 
 
-app.offer((LessonHandle, "list"), each(_entry, "no lessons hold here"), example="--scope agent")
+app.offer((LessonHandle, "list"), each(_entry, "no lessons yet"), example="--scope agent")
 app.offer((LessonHandle, "add"), single(_entry), form=HERE, example='"Ask before booking anything" --scope agent')
 for verb in ("archive", "restore", "remove", "pin", "unpin"):
-    app.offer((LessonHandle, verb), single(_entry), at=_lessons)
+    app.offer((LessonHandle, verb), single(_entry))
 
 
 @app.derived((LessonHandle, "text"), example="--scope global", form=HERE)

@@ -13,7 +13,7 @@ from rich.text import Text
 from perdure.domain.conversation.agent_state import AgentState
 from perdure.domain.conversation.digests import Digest, DigestKind, DigestSource
 from perdure.domain.conversation.messages import Message, Session, ToolCall
-from perdure.interfaces.cli.output import visible
+from perdure.interfaces.cli.output import plural, visible
 
 WIDTH_MIN, WIDTH_MAX = 20, 100
 """Longer lines are hard to read, however wide the terminal."""
@@ -89,7 +89,8 @@ def session_head(session: Session) -> list[Text]:
     ended = "open" if session.ended_at is None else f"ended {local(session.ended_at)}"
     where = f"with {one_line(session.address.agent)} on {one_line(session.address.channel)}"
     counts = (
-        f"{session.messages} messages in {session.turns} turns, {session.working} in the working set, {session.tokens:,} tokens"
+        f"{plural(session.messages, 'message')} in {plural(session.turns, 'turn')}, {session.working} in the working set, "
+        f"{plural(session.tokens, 'token')}"
     )
     return [
         heading(f"session {session.number}", session.id),
@@ -106,8 +107,8 @@ def session_entry(session: Session, layers: Mapping[str, int]) -> Iterator[Text]
     versions = ", ".join(f"{kind} {version}" for kind, version in layers.items()) or "none"
     where = f"{one_line(session.address.agent)} on {one_line(session.address.channel)}"
     yield Text(f"{INDENT}{where}; opened {local(session.opened_at)}, last {local(session.last_at)}")
-    counts = f"{session.messages} messages, {session.working} in the working set, {session.turns} turns"
-    yield Text(f"{INDENT}{counts}; layers: {versions}")
+    counts = f"{plural(session.messages, 'message')}, {session.working} in the working set, {plural(session.turns, 'turn')}"
+    yield Text(f"{INDENT}{counts}; summaries: {versions}")
 
 
 def digest_entry(digest: Digest, width: int) -> Iterator[Text]:

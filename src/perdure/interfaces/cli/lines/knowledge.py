@@ -17,6 +17,8 @@ from perdure.services.knowledge.extraction import ExtractionReport
 from perdure.services.knowledge.memories import MemoryGroup
 
 EVIDENCE_SHOWN = 3
+VERDICTS = {"mentioned": "already known, counted again", "superseded": "replaced", "past": "added as past"}
+"""Verdicts in words, where the word alone does not say it."""
 ITEMS_SHOWN = 5
 
 
@@ -162,7 +164,10 @@ def learned_lines(learned: ExtractionReport, width: int) -> Iterator[Text]:
     """What became of each proposal."""
     for outcome in learned.outcomes:
         words = outcome.proposal.content if outcome.statement is None else outcome.statement.content
-        yield Text.assemble((outcome.verdict, "bold"), ("" if outcome.reason is None else f": {outcome.reason}", "red"))
+        yield Text.assemble(
+            (VERDICTS.get(outcome.verdict, outcome.verdict), "bold"),
+            ("" if outcome.reason is None else f": {outcome.reason}", "red"),
+        )
         yield from wrapped(words, width)
         for closed in outcome.closed if outcome.verdict == "superseded" else ():
             yield from wrapped(f"no longer: {closed.content}", width, "dim")
@@ -185,6 +190,16 @@ def curation_lines(done: Curation, width: int) -> Iterator[Text]:
         yield heading("clash", clash.why)
         yield from wrapped(clash.one.content, width)
         yield from wrapped(clash.other.content, width)
+
+
+def operation_entry(operation: Operation, width: int) -> Iterator[Text]:
+    """An operation in a list. Its number stands first: it is what undoing takes."""
+    done = f"{operation.action} {operation.kind}"
+    by = f"by {one_line(operation.actor)}, {local(operation.at)}"
+    if " " in operation.why:  # a single word is the name of the call, which the change itself tells
+        by += f": {one_line(operation.why)}"
+    yield Text.assemble((f"{operation.seq}", "bold"), f"  {done}", (f"  {by}", "dim"))
+    yield from wrapped(words_of(operation) or operation.key, width)
 
 
 def change(operation: Operation, width: int) -> Iterator[Text]:
@@ -217,7 +232,7 @@ def forgotten_lines(done: ForgetReport, width: int) -> Iterator[Text]:
             f"{done.pending} jobs have still to learn from messages: run `perdure worker --once`, then forget again", width
         )
     if done.nothing:
-        yield Text("there was nothing to forget")
+        yield Text("nothing to forget")
         return
     for title, counts in (("removed", done.removed), ("words struck out of", done.redacted)):
         told = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)

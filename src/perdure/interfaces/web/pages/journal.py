@@ -10,13 +10,14 @@ from typing import Annotated
 from fastapi import APIRouter, Form, Query, Request, Response
 from pydantic import BaseModel
 
+from perdure.domain.conversation.digests import DigestKind
 from perdure.domain.errors import Conflict, NotFound
 from perdure.domain.knowledge.journal import Operation
 from perdure.domain.knowledge.records import record_kind
 from perdure.handles.memory import Memory
 from perdure.interfaces.web.diffs import Field, fields
 from perdure.interfaces.web.page import PageLinks, memory_of, page, redirect_with_notice
-from perdure.interfaces.web.words import change_line
+from perdure.interfaces.web.words import LAYERS, OperationWords, change_line
 
 router = APIRouter()
 SHOWN = 50
@@ -26,12 +27,6 @@ LOOKED_AT = 5_000
 ASK = "ask"
 ALL = "all"
 COUNTS = "tally"
-LAYERS = {
-    "fold": "Summary of earlier messages",
-    "rolling": "Running summary",
-    "session": "Session summary",
-    "spine": "Story so far",
-}
 
 
 class JournalFilter(BaseModel):
@@ -50,6 +45,7 @@ class JournalLine:
     """An operation as it is shown."""
 
     operation: Operation
+    change: OperationWords
     line: str
     """What it is about, in a few words."""
     link: str | None
@@ -138,7 +134,14 @@ def _journal_line(one: Operation, here: PageLinks) -> JournalLine:
     told, place = change_line(one), _place(one)
     line = told.text if place is None else place.words
     link = place.link(here) if place is not None else None if told.link == ("journal",) else here(*told.link)
-    return JournalLine(one, line, link, fields(one.before, one.after), record_kind(one.kind) is not None)
+    return JournalLine(
+        operation=one,
+        change=told,
+        line=line,
+        link=link,
+        fields=fields(one.before, one.after),
+        undoable=record_kind(one.kind) is not None,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,12 +151,12 @@ class _Place:
     agent: str
     channel: str
     session: int
-    layer: str | None = None
+    layer: DigestKind | None = None
     version: int | None = None
 
     @property
     def words(self) -> str:
-        what = "Counts" if self.layer is None else f"{LAYERS.get(self.layer, self.layer)}, version {self.version}"
+        what = "Counts" if self.layer is None else f"{LAYERS[self.layer]}, version {self.version}"
         return what if not self.session else f"{what}: session {self.session}, {self.agent} on {self.channel}"
 
     def link(self, here: PageLinks) -> str:

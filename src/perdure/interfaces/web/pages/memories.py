@@ -76,12 +76,12 @@ class GroupRow:
 @router.get("/u/{user:id}/memories")
 def list_memories(request: Request, asked: Annotated[MemoryFilter, Query()]) -> Response:
     memory = memory_of(request)
-    groups = memory.memories.groups(archived=asked.status in ("archived", "all"))
     proposals = memory.memories.proposals(PROPOSALS_MAX)
     shared: dict[str, Any] = {"asked": asked, "types": MEMORY_TYPES, "fact_types": FACT_TYPES, "proposals": proposals}
     labels = {one.ref: one.label for one in memory.entities.list(limit=ROWS_MAX)}
     if asked.is_list:
-        return page(request, "memories.html", **shared, **_listed(request, memory, groups, asked, labels))
+        return page(request, "memories.html", **shared, **_listed(request, memory, asked, labels))
+    groups = memory.memories.groups()
     return page(
         request,
         "memory_groups.html",
@@ -94,9 +94,7 @@ def list_memories(request: Request, asked: Annotated[MemoryFilter, Query()]) -> 
     )
 
 
-def _listed(
-    request: Request, memory: Memory, groups: Sequence[MemoryGroup], asked: MemoryFilter, labels: Mapping[str, str]
-) -> dict[str, Any]:
+def _listed(request: Request, memory: Memory, asked: MemoryFilter, labels: Mapping[str, str]) -> dict[str, Any]:
     """One page of the list, and what it can be narrowed down by."""
     moment = read_moment(asked.as_of, request, "as of")
     plain = moment is None and asked.status in ("", "pinned")
@@ -105,11 +103,12 @@ def _listed(
         more = False
     else:
         found, more = _newest(memory, asked, moment)
-    shown = _facet_source(found) if asked.q.strip() or moment is not None else groups
+    every = not asked.q.strip() and moment is None
+    shown = memory.memories.groups(archived=asked.status in ("archived", "all")) if every else _facet_source(found)
     return {
         "found": found,
         "months": [(name, list(rows)) for name, rows in groupby(found, lambda one: _month(request, one))],
-        "total": sum(one.count for one in groups if _in_group(one, asked)) if moment is None and not asked.q.strip() else None,
+        "total": sum(one.count for one in shown if _in_group(one, asked)) if every else None,
         "more": f"{found[-1].memory.updated_at.isoformat()}|{found[-1].memory.record_key}" if more and found else None,
         "labels": labels,
         "people": _counted([one for one in shown if _in_group(one, asked, but="entity")], lambda one: one.entities)[

@@ -15,13 +15,13 @@ from perdure.interfaces.web.words import TONES, page_of, read_moment
 router = APIRouter()
 QUESTION_CHARS_MAX = 4_000
 ARMS = {
-    "words": ("its words", "accent"),
-    "meaning": ("its meaning", "violet"),
-    "session": ("its session", "blue"),
-    "around": ("its neighbours", "soft"),
-    "speaker": ("who said it", "strong"),
-    "telling": ("how telling it is", "amber"),
-    "time": ("its time", "red"),
+    "words": ("words", "accent"),
+    "meaning": ("meaning", "violet"),
+    "session": ("same session", "blue"),
+    "around": ("messages around", "soft"),
+    "speaker": ("speaker", "strong"),
+    "telling": ("detail", "amber"),
+    "time": ("time", "red"),
 }
 """In words, and in colours, what each way of finding looks at."""
 

@@ -75,6 +75,14 @@
       navigator.clipboard?.writeText(from?.textContent ?? "").then(() => { asked.textContent = "Copied"; }, () => {});
     }
   });
+  // What takes a while says so.
+  document.addEventListener("submit", (event) => {
+    const button = event.target.dataset.busy && $("button", event.target);
+    if (!button) return;
+    button.textContent = event.target.dataset.busy;
+    button.setAttribute("aria-busy", "true");
+    setTimeout(() => { button.disabled = true; });
+  });
   // Choosing is asking: a filter needs no button when there are scripts.
   document.addEventListener("change", (event) => {
     const form = event.target.form;
@@ -90,13 +98,13 @@
       one.querySelectorAll(".near").forEach((part) => part.classList.remove("near"));
     });
     if (!node || !graph) return;
-    const joined = new Set([node.dataset.node]);
+    const joined = new Set([node.dataset.at]);
     graph.querySelectorAll("line").forEach((line) => {
-      if (line.dataset.one !== node.dataset.node && line.dataset.other !== node.dataset.node) return;
+      if (line.dataset.one !== node.dataset.at && line.dataset.other !== node.dataset.at) return;
       line.classList.add("near");
       joined.add(line.dataset.one).add(line.dataset.other);
     });
-    graph.querySelectorAll("[data-node]").forEach((one) => one.classList.toggle("near", joined.has(one.dataset.node)));
+    graph.querySelectorAll("[data-node]").forEach((one) => one.classList.toggle("near", joined.has(one.dataset.at)));
     graph.classList.add("focused");
   };
   document.addEventListener("pointerover", near);

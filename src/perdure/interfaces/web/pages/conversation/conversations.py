@@ -20,7 +20,9 @@ from perdure.domain.times.instants import to_us
 from perdure.domain.times.spans import Span
 from perdure.handles.memory import Memory
 from perdure.interfaces.web.coverage import RIGHT, WIDTH, Axis, Tick
+from perdure.interfaces.web.filters import plural
 from perdure.interfaces.web.page import PageLinks, acted, door, memory_of, page, places_of, redirect_with_notice, zone_of
+from perdure.interfaces.web.words import LAYERS
 
 router = APIRouter()
 SESSIONS = 50
@@ -35,16 +37,16 @@ LANE_HEIGHT = 30
 LANE_TOP = 8
 LANES_LEFT = 150.0
 LANES_LONGEST = timedelta(days=5 * 365)
-LAYERS: dict[DigestKind, str] = {
-    "fold": "What the agent sees instead of what was moved out of its working set",
-    "rolling": "Where we are, after every few turns",
+ABOUT: dict[DigestKind, str] = {
+    "fold": "What the agent reads instead of older messages",
+    "rolling": "Where the conversation stands, every few turns",
     "session": "What the session came to",
     "spine": "The user's whole story, over all sessions",
 }
 ACTIONS = {
-    "close": "The session has ended; a job writes its digest.",
-    "resume": "The session is open again: new messages are added to it.",
-    "undo": "Fold {.version} is undone; its messages are in the working set again.",
+    "close": "Session closed. A job writes its summary.",
+    "resume": "Session open again. New messages are added to it.",
+    "undo": "Summary {.version} is undone. The agent reads its messages again.",
 }
 
 
@@ -130,7 +132,8 @@ def show(request: Request, session: str, asked: Annotated[TranscriptPosition, Qu
         session=held,
         messages=messages,
         versions=versions,
-        layers=LAYERS,
+        layers=ABOUT,
+        names=LAYERS,
         chosen=chosen,
         cited=cited,
         cited_ids={one.id for one in cited},
@@ -170,12 +173,16 @@ def numbered(request: Request, number: int, digest: str = "") -> Response:
 
 @router.post("/u/{user:id}/conversations/{session:id}/{action}")
 def act(request: Request, session: str, action: str) -> Response:
-    """Close a session, go on with it, fold its working set, or take its newest fold back."""
+    """Close a session, resume it, summarise its older messages, or undo the newest summary."""
     talk = memory_of(request, "write").conversation
     to = PageLinks(request)("conversations", session)
     if action == "compact":
         folds = talk.compact(session, force=True)
-        told = f"{len(folds)} fold made; nothing left the log." if folds else "There is nothing to fold: its last turn is all."
+        told = (
+            f"{plural(len(folds), 'summary', 'summaries')} made. Every message stays in the log."
+            if folds
+            else "Nothing to summarise yet."
+        )
     else:
         made, told = acted(request, talk, session, action, ACTIONS)
         told = told.format(made)

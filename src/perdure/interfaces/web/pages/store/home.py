@@ -91,6 +91,7 @@ def home(request: Request) -> Response:
         "home.html",
         overview=overview,
         lessons=len(lessons),
+        memories=sum(one.count for one in memory.memories.groups()),
         chart=activity(overview.days),
         due=memory.todos.list(due_before=now + timedelta(days=DUE_DAYS), limit=8),
         now=now,

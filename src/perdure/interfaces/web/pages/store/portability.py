@@ -11,6 +11,7 @@ from fastapi import APIRouter, Form, Query, Request, Response
 from pydantic import BaseModel
 
 from perdure.domain.errors import InvalidInput
+from perdure.domain.text.rules import brief
 from perdure.handles.memory import Memory
 from perdure.interfaces.forecast import forecast
 from perdure.interfaces.web.filters import plural
@@ -20,6 +21,7 @@ from perdure.services.forget.forget import ForgetReport
 router = APIRouter()
 FORMATS = {"auto": "Detect", "jsonl": "perdure export", "mem0": "mem0 export", "mcp": "MCP memory server"}
 SHOWN = 30
+NAMES = 1_000
 
 
 class ForgetChoice(BaseModel):
@@ -52,7 +54,13 @@ class ForgetChoice(BaseModel):
 @router.get("/u/{user:id}/data")
 def show(request: Request) -> Response:
     memory = memory_of(request)
-    return page(request, "data.html", counts=memory.admin.overview(days=1).counts, formats=FORMATS)
+    return page(
+        request,
+        "data.html",
+        counts=memory.admin.overview(days=1).counts,
+        entities=memory.entities.list(limit=NAMES),
+        formats=FORMATS,
+    )
 
 
 @router.get("/u/{user:id}/forget")
@@ -60,6 +68,7 @@ def ask(request: Request, chosen: Annotated[ForgetChoice, Query()]) -> Response:
     """What would go. Nothing is changed."""
     chosen.check()
     memory = memory_of(request)
+    chosen.entity = _reference(memory, chosen.entity.strip())
     goes = forecast(memory, chosen.entity.strip() or None, chosen.memory or None, chosen.messages)
     return page(request, "forget.html", goes=goes, chosen=chosen, words=_words_that_go(memory, chosen, goes))
 
@@ -79,6 +88,16 @@ def forget(request: Request, chosen: Annotated[ForgetChoice, Form()], confirm: A
     )
     here = PageLinks(request)
     return redirect_with_notice(request, here() if chosen.everything else here("journal"), _told_of(done))
+
+
+def _reference(memory: Memory, name: str) -> str:
+    """The entity that has this name; what is a reference already, or names none, stays as it is."""
+    if not name or ":" in name:
+        return name
+    same = [one.ref for one in memory.entities.list(limit=NAMES) if one.label.casefold() == name.casefold()]
+    if len(same) > 1:
+        raise InvalidInput(f"{brief(name)} names {len(same)} entities; use one of {', '.join(same)}")
+    return same[0] if same else name
 
 
 def _words_that_go(memory: Memory, chosen: ForgetChoice, goes: dict[str, object]) -> list[str]:

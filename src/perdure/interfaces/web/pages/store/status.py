@@ -22,6 +22,7 @@ OFF = {
     "embedder": "The embedder is off. Search uses words only.",
     "reranker": "No reranker is configured. Results keep the order of the search.",
 }
+STORES = {"sqlite": "SQLite", "postgresql": "PostgreSQL", "postgres": "PostgreSQL", "memory": "In memory, until it is closed"}
 TITLES = {"store": "Store", "model": "Model", "embedder": "Embedder", "reranker": "Reranker", "workers": "Workers"}
 
 
@@ -69,7 +70,7 @@ def _parts(engine: Engine, *, checked: bool) -> Iterator[PartStatus]:
     facts = _store_facts(found.store)
     if isinstance(found, DoctorReport):
         facts["Round trip"] = lasting(found.round_trip_ms / 1000)
-    yield _part_status("store", found.store.backend, facts, problems["store"])
+    yield _part_status("store", STORES.get(found.store.backend, found.store.backend), facts, problems["store"])
     for one in model_reports(engine, ask=checked):
         yield _model_status(one, problems[one.part])
     yield _part_status("workers", "", _queue_facts(found.queue), problems["workers"])
