@@ -70,6 +70,8 @@ _UNSHOWN = pattern(
         "\u2800\u3164\ud800-\udfff\ue000-\uf8ff\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff\U000f0000-\U0010ffff]"
     )
 )
+_ASCII_UNSHOWN = dict.fromkeys((*range(9), 0x0B, 0x0C, *range(0x0E, 0x20), 0x7F))
+"""The same of plain text, which holds none of the others."""
 # The style of the character before: a second one has nothing to style, nor has one behind a letter or a blank.
 _STRAY_STYLE = pattern("(?<=[\ufe00-\ufe0f\\sA-Za-z])[\ufe00-\ufe0f]+|^[\ufe00-\ufe0f]+")
 # What some models read as the plain sign, and what they read as the plain letters of our fence's name.
@@ -122,6 +124,8 @@ def one_item(text: str) -> str:
 
 def visible(text: str) -> str:
     """`text` without characters that are not shown, and without marks that turn the order of what follows."""
+    if text.isascii():
+        return text.translate(_ASCII_UNSHOWN)
     shown = _UNSHOWN.sub(r"\1", text)
     # Joiners first: where they stood between two styles, those are side by side now.
     return _STRAY_STYLE.sub("", without_stray_joiners(shown) if any(one in shown for one in JOINERS) else shown)

@@ -419,6 +419,9 @@ def current_first(hits: Sequence[Hit]) -> list[Hit]:
     ordered = list(hits)
     place = 0
     while place < len(ordered):
+        if not ordered[place].current:
+            place += 1
+            continue
         wanted = {name for one in ordered[place].current for name in (one.id, *one.sources)}
         later = next((other for other in range(place + 1, len(ordered)) if ordered[other].id in wanted), None)
         if later is None:
