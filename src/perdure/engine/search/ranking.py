@@ -124,9 +124,11 @@ _MACHINES: Flags = np.isin(np.arange(256), (Voice.ASSISTANT, Voice.TOOL, Voice.S
 def _best_passage(shelf: ItemColumns, score: Floats) -> Floats:
     if shelf.one_passage_each:
         return score
-    best = np.full(shelf.items, -np.inf, np.float32)
-    np.maximum.at(best, shelf.passage_item, score)
-    return np.where(np.isfinite(best), best, np.float32(0))
+    best = np.zeros(shelf.items, np.float32)
+    if len(score):
+        firsts = shelf.first_passages
+        best[shelf.passage_item[firsts]] = np.maximum.reduceat(score, firsts)
+    return best
 
 
 def _per_session(term: Longs, code: Ints, count: Floats, shape: tuple[int, int]) -> tuple[Longs, Longs, NDArray[np.float64]]:
