@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import lru_cache
 
 from perdure.domain.context.context import Block
 from perdure.domain.context.recall import Hit
@@ -23,6 +24,8 @@ SEPARATOR = "\n\n"
 EXCERPT_SHARE = 0.3
 """One hit may take so much of the room for what was found; of a longer text, the beginning is shown."""
 EXCERPT_CHARS_MIN = 120
+TOKENS_PER_CHAR_MAX = 4
+"""No tokeniser makes more of a character: what is far too short to exceed its share need not be counted."""
 SPEAKER_CHARS_MAX = 40
 UNTRUSTED_SHARE = 0.5
 """Of the room of any block, so much at most goes to anybody's words: a flood of them cannot push out what the user said."""
@@ -304,8 +307,12 @@ def _now(hit: Hit) -> str:
 
 def _speaker(hit: Hit) -> str:
     """The name on one line, with the role that it cannot take from itself."""
-    role = ROLE_OF_TRUST["import" if hit.trust is None else hit.trust]
-    name = " ".join(_IN_NAMES.sub(" ", hit.speaker).split())[:SPEAKER_CHARS_MAX] or role
+    return _named(hit.speaker, ROLE_OF_TRUST["import" if hit.trust is None else hit.trust])
+
+
+@lru_cache(maxsize=256)
+def _named(speaker: str, role: str) -> str:
+    name = " ".join(_IN_NAMES.sub(" ", speaker).split())[:SPEAKER_CHARS_MAX] or role
     return name if name == role else f"{name} ({role})"
 
 
@@ -322,8 +329,7 @@ def _date(moment: datetime) -> str:
 def _excerpt(hit: Hit, tokens_max: int, count: Count) -> _HitText:
     """The text on one line's terms: without line breaks, and not longer than its share."""
     text = " ".join(hit.text.split())
-    tokens = count(text)
-    if tokens <= tokens_max:
+    if len(text) * TOKENS_PER_CHAR_MAX <= tokens_max or (tokens := count(text)) <= tokens_max:
         return _HitText(hit, text, whole=True)
     chars = max(EXCERPT_CHARS_MIN, int(len(text) * tokens_max / tokens))
     while chars > EXCERPT_CHARS_MIN and count(cut_text(text, chars)) + 2 > tokens_max:
