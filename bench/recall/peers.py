@@ -12,7 +12,7 @@ import itertools
 import os
 import tempfile
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
@@ -89,6 +89,7 @@ class Perdure(Contender):
     """
 
     name = "perdure"
+    settings: ClassVar[dict[str, Any]] = {}
 
     def __init__(self, directory: Path) -> None:
         super().__init__(directory)
@@ -99,7 +100,7 @@ class Perdure(Contender):
         self.path = directory / "perdure.db"
         # Settings made here, so that neither the environment nor a file changes what is measured.
         url, limits = f"sqlite:///{quote(str(self.path))}", Limits(queue_jobs_max=JOBS_MAX)
-        self.engine = perdure.open(settings=perdure.Settings(url=url, limits=limits))
+        self.engine = perdure.open(settings=perdure.Settings(url=url, limits=limits, **self.settings))
         self._held: dict[str, int] = {}
 
     def add(self, user: str, texts: Texts) -> None:
@@ -120,6 +121,10 @@ class Perdure(Contender):
         chat, place = divmod(number, SESSION_MESSAGES)
         at = START + chat * PAUSE + place * MINUTE
         return self._new(("user", "assistant")[number % 2], text, session=f"chat-{chat}", at=at)
+
+    def new_messages(self, texts: Iterator[str], count: int) -> list[Any]:
+        """Messages with the next of `texts`, said now."""
+        return [self._new("user", text) for text in itertools.islice(texts, count)]
 
     def index(self) -> None:
         """Run the job that makes vectors, and no other: what it costs to learn from messages is measured apart."""
@@ -149,6 +154,15 @@ class Perdure(Contender):
 
     def close(self) -> None:
         self.engine.close()
+
+
+class Indexed(Perdure):
+    """Nothing is learned, neither before nor while something is asked: for sizes at which learning takes hours."""
+
+    settings: ClassVar[dict[str, Any]] = {"catch_up_ms": 0}
+
+    def fill(self, user: str, texts: Texts) -> None:
+        self.add(user, texts)
 
 
 class Brute(Contender):
