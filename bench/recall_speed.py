@@ -59,7 +59,7 @@ class Sizes(NamedTuple):
     large: int
     """Memories of a large one."""
     giant: int
-    """Memories of a giant, of which nothing is learned."""
+    """Memories of a giant; of it, and of the smallest, nothing is learned."""
     users: int
     tenants: int
     each: int
@@ -210,7 +210,7 @@ def told(run: Run, title: str, by: dict[str, Line], *, p50: float | None, p95: f
 
 def hundred(run: Run) -> None:
     crowd = Crowd(run.seed, 1, SMALL)
-    by = race(run, ONE, crowd, [Perdure, *_only(run, LangGraphSqlite)], [])
+    by = race(run, ONE, crowd, [Indexed, *_only(run, LangGraphSqlite)], [], ours=Indexed)
     told(run, f"{crowd.each:,}", by, p50=0.5, p95=None, times={})
     run.close(LangGraphSqlite)
 
