@@ -127,15 +127,17 @@ class Perdure(Contender):
         return [self._new("user", text) for text in itertools.islice(texts, count)]
 
     def index(self) -> None:
-        """Run the job that makes vectors, and no other: what it costs to learn from messages is measured apart."""
+        """Run the jobs that take messages in and make vectors, and no other: what learning costs is measured apart."""
         from dataclasses import replace
 
+        from perdure.engine.conversation.jobs import TALLY
         from perdure.ports.tables.index import INDEX_JOB
 
         worker = self.engine.worker()
-        done = replace(worker, handlers={INDEX_JOB: worker.handlers[INDEX_JOB]}).process(3_600)
-        if done.failed or done.parked or done.lost:
-            raise SystemExit(f"FAILED: perdure's index jobs ended with {done}")
+        worker = replace(worker, handlers={kind: worker.handlers[kind] for kind in (TALLY, INDEX_JOB)})
+        while (done := worker.process(3_600)).ran:
+            if done.failed or done.parked or done.lost:
+                raise SystemExit(f"FAILED: perdure's index jobs ended with {done}")
 
     def learn(self) -> None:
         """Run every job that is due."""
