@@ -149,7 +149,7 @@ class Perdure(Contender):
         return [hit.text for hit in self.engine.memory(user).recall(query, limit=k).hits]
 
     def found_ids(self, user: str, query: str, k: int) -> list[str]:
-        found = self.engine.memory(user).recall(query, limit=k)
+        found = self.engine.memory(user).recall(query, limit=k, kinds=("message",))
         if found.uncovered.waiting or found.uncovered.unindexed or found.uncovered.degraded:
             raise SystemExit(f"FAILED: perdure's index is not whole: {found.uncovered}")
         return [hit.id for hit in found.hits]
