@@ -17,6 +17,7 @@ import os
 import random
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,13 +28,18 @@ import perdure
 from perdure.adapters.files.atomic import sync_folder
 from perdure.adapters.sqlite.connections import connect
 from perdure.documents import ContextCompactor, ContextData, ContextManager, HistoryEntry, render_document
+from perdure.engine.conversation.jobs import TALLY
+from perdure.ports.tables.index import INDEX_JOB
 from series import Line
 
 # Messages of the sessions that a context is assembled from, messages to compact at once, rounds.
 WHOLE, QUICK = ((1_000, 10_000, 100_000), (51, 10_000), 12), ((200, 1_000, 5_000), (51, 500), 3)
 DOCUMENT_BYTES, CALLS, COMPACTIONS, FILL, TAIL = 100_000, 20, 5, 5_000, 51
 LOAD, SAVE, BOTH, COMPACT, CONTEXT = "load", "save", "load + save", "compact", "context of a request"
-TASKS = (LOAD, SAVE, BOTH, COMPACT, CONTEXT)
+GOAL, UNFOLDED = "context for a goal", "first context, unfolded"
+TASKS = (LOAD, SAVE, BOTH, COMPACT, CONTEXT, GOAL, UNFOLDED)
+UNFOLDED_TIMES = 3
+AIMS_MS = {CONTEXT: 0.7, GOAL: 8, UNFOLDED: 500}
 FOLDER, STORE, PLAIN, READABLE, LIST, RAW = "folder", "store", "plain json", "json, indented", "plain list", "raw SQLite"
 COMPACTOR, DURABLE = "ContextCompactor", "json, folder synced"
 ID, START = "user1:agent1:123", 1_767_607_200
@@ -42,7 +48,8 @@ into a temporary file, fsync, rename. folder synced: and a sync of the directory
 folder makes it, checks the revision and keeps copies. indented: the same, and as people read it. compact: size in messages.
 store: conversation.compact() with the offline summariser, its transaction and sync included; ContextCompactor and plain list:
 lines of a summary, in memory. context of a request: ana.context() in a session of that many messages that was compacted;
-raw: its fold and its last messages, by index, with nothing around them."""
+raw: its fold and its last messages, by index, with nothing around them. context for a goal: ana.context(goal), another one
+each time. unfolded: the first ana.context() in a session that nobody has compacted; one step is folded, the rest is a job's."""
 
 Say = Callable[[str], None]
 Entry = dict[str, Any]
@@ -194,7 +201,7 @@ class Compactions:
         told = self.size > 60 or ours.long_term_summary == plain["long_term_summary"]  # beyond that, ours keeps a budget
         if stays != [one["content"] for one in plain["recent_history"]] or not told:
             raise SystemExit(f"FAILED: {COMPACTOR} and the plain list differ on {self.size} messages")
-        if done[STORE].sessions()[0].working > 50:
+        if done[STORE].conversation.sessions()[0].working > 50:
             raise SystemExit(f"FAILED: the store did not compact {self.size} messages")
 
 
@@ -213,6 +220,7 @@ class Sessions:
 
     def __init__(self, engine: perdure.Engine, path: Path, texts: Sequence[str], sizes: Sequence[int], say: Say) -> None:
         self.lines: list[Line] = []
+        self.goals: list[Line] = []
         self.connection = connect(str(path), synchronous="FULL", patience=lambda _tries: True)
         for size in sizes:
             ana = engine.memory(f"long-{size}", agent="bench")
@@ -225,6 +233,9 @@ class Sessions:
             # The end is the same for all, so that only the length of the log differs.
             ana.append_many([perdure.NewMessage("user", text, session="s") for text in texts[:TAIL]])
             ana.conversation.compact()
+            read_all(engine, ana)
+            asked = iter(texts * 100)
+            self.goals.append(Line(GOAL, STORE, size, lambda _number, ana=ana, asked=asked: ana.context(next(asked)), CALLS))
             say(f"filled: a session of {size:,} messages, compacted, in {time.perf_counter() - started:.1f} s")
             self.lines += [
                 Line(CONTEXT, STORE, size, lambda _number, ana=ana: ana.context(), CALLS),
@@ -238,6 +249,8 @@ class Sessions:
         return fold, self.connection.execute(self.WORKING, (*place, boundary)).fetchall()
 
     def round(self, order: random.Random) -> None:
+        for line in order.sample(self.goals, len(self.goals)):
+            line.run(range(CALLS))
         told: dict[int, dict[str, Any]] = {}
         for line in order.sample(self.lines, len(self.lines)):
             told.setdefault(line.size, {})[line.who] = line.run(range(CALLS))[-1]
@@ -249,19 +262,39 @@ class Sessions:
                 raise SystemExit(f"FAILED: the context of {size:,} messages is not what the rows say")
 
 
+def read_all(engine: perdure.Engine, ana: perdure.Memory) -> None:
+    """Have all messages counted and indexed, and nothing else done."""
+    worker = engine.worker()
+    handlers = {kind: worker.handlers[kind] for kind in (TALLY, INDEX_JOB)}
+    while replace(worker, handlers=handlers, owner=ana.scope.owner).process(600).ran:
+        pass
+
+
+def first_contexts(engine: perdure.Engine, texts: Sequence[str], size: int) -> Line:
+    """Fresh sessions that nobody has compacted, and the first context of each."""
+    line = Line(UNFOLDED, STORE, size, lambda ana: ana.context(), 1)
+    for number in range(UNFOLDED_TIMES):
+        ana = engine.memory(f"unfolded-{size}-{number}", agent="bench")
+        for batch in machine.batches(entries(texts, size), FILL):
+            ana.append_many([perdure.NewMessage(one["role"], one["content"], session="s") for one in batch])
+        read_all(engine, ana)
+        line.run([ana])
+    return line
+
+
 def measure(directory: Path, options: argparse.Namespace, say: Say) -> list[Line]:
     sizes, compacted, rounds = QUICK if options.quick else WHOLE
     rounds = options.rounds or rounds
     texts = machine.chat_texts(2_000, options.seed)
     path = directory / "perdure.db"
     # Settings made here, so that neither the environment nor a file changes what is measured.
-    settings = perdure.Settings(url=f"sqlite:///{quote(str(path))}", profile="task_agent")
+    settings = perdure.Settings(url=f"sqlite:///{quote(str(path))}", profile="task_agent", catch_up_ms=0)
     with contextlib.closing(perdure.open(settings=settings)) as engine:
         say(f"durability: {engine.doctor().store.durability}; profile {settings.profile}, the offline summariser")
         documents = document_lines(directory, engine, texts, say)
         compactions = [Compactions(engine, texts, size) for size in compacted]
         sessions = Sessions(engine, path, texts, sizes, say)
-        lines = [*documents, *(line for one in compactions for line in one.lines), *sessions.lines]
+        lines = [*documents, *(line for one in compactions for line in one.lines), *sessions.lines, *sessions.goals]
         gc.freeze()
         started = time.monotonic()
         for number in range(1 + rounds):
@@ -275,6 +308,7 @@ def measure(directory: Path, options: argparse.Namespace, say: Say) -> list[Line
             del line.samples[0]
         say(f"{rounds} rounds, and one to warm up, in {time.monotonic() - started:.0f} s; answers were compared in each")
         sessions.connection.close()
+        lines.append(first_contexts(engine, texts, sizes[-1]))
     return lines
 
 
@@ -302,6 +336,9 @@ def comparisons(lines: Sequence[Line]) -> list[dict[str, Any]]:
     for size in sizes:
         figure = by[CONTEXT, STORE, size].over(by[CONTEXT, RAW, size])
         rows.append(machine.compared(f"{CONTEXT}: perdure / raw, {size:,}", figure))
+    for line in (line for line in lines if line.who == STORE and line.task in AIMS_MS):
+        took = machine.resampled(lambda rounds, line=line: line.mean_s(rounds) * 1e3, len(line.samples))
+        rows.append(machine.compared(f"{line.task} {line.size:,}: milliseconds", took, aim=AIMS_MS[line.task], at_most=True))
     return rows
 
 

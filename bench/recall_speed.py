@@ -17,6 +17,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,16 +29,18 @@ import machine
 from machine import Interval
 from recall import peers
 from recall.lines import Line, in_rounds, show_times
-from recall.peers import Brute, Contender, LangGraphPostgres, LangGraphSqlite, Mem0, Perdure, PlainReads
+from recall.peers import Brute, Contender, Indexed, LangGraphPostgres, LangGraphSqlite, Mem0, Perdure, PlainReads
 from recall.talk import Crowd, Question, Talk
 
 K = 10
 FOUND_LEAST, PROBES = 0.9, 20
 ONE, CROWD, TENANTS, FIRST, INGEST = "search, one user", "search, of many", "search, of 1,000", "first search", "ingest"
+THREADS, UNREAD = "search, 8 threads", "search, 500 unread"
 ALL_JOBS, AFTER = "perdure, all jobs", "perdure, after append"
-TASKS = (ONE, CROWD, TENANTS, FIRST, INGEST)
+TASKS = (ONE, THREADS, UNREAD, CROWD, TENANTS, FIRST, INGEST)
 EXPLAINED = f"""search: the best {K} of one user's memories; size: how many that user has. after append: when a message was just
-appended, as in a conversation. of many: 100 users, another one with every question. of 1,000: users at random; alone: a store
+appended, as in a conversation. 8 threads: of one process, at once. 500 unread: right after so many appends.
+of many: 100 users, another one with every question. of 1,000: users at random; alone: a store
 with that user only; cold: the first question about a user since the store was opened. first search: in a fresh process,
 opening included, imports not; disk: the file's pages were dropped from the system's cache before. ingest: from the texts
 until they can be found by words and meaning, synced; size: messages per call. all jobs: and learned from (facts, summaries).
@@ -55,6 +58,8 @@ class Sizes(NamedTuple):
     """Memories of a user."""
     large: int
     """Memories of a large one."""
+    giant: int
+    """Memories of a giant; of it, and of the smallest, nothing is learned."""
     users: int
     tenants: int
     each: int
@@ -66,9 +71,12 @@ class Sizes(NamedTuple):
     """Fresh processes per contender and size."""
 
 
-WHOLE, QUICK = Sizes(10_000, 100_000, 100, 1_000, 1_000, 2_000, 10, 7), Sizes(1_000, 3_000, 10, 20, 200, 500, 3, 3)
+WHOLE, QUICK = (
+    Sizes(10_000, 100_000, 1_000_000, 100, 1_000, 1_000, 2_000, 10, 7),
+    Sizes(1_000, 3_000, 6_000, 10, 20, 200, 500, 3, 3),
+)
 # Questions per round, and messages taken in and learned from; those that are slow get fewer.
-ASKED, ASKED_SLOW, APPENDED, TAKEN_SLOW, LEARNED = 40, 6, 5, 20, 200
+ASKED, ASKED_SLOW, APPENDED, TAKEN_SLOW, LEARNED, SMALL, AT_ONCE, UNREAD_EACH = 40, 6, 5, 20, 200, 100, 8, 500
 
 
 class Run:
@@ -122,8 +130,8 @@ class Run:
         if found < FOUND_LEAST:
             raise SystemExit(f"FAILED: {store.name} finds only {found:.0%} of texts by their own words")
 
-    def plain(self, crowd: Crowd, questions: Iterable[Question]) -> PlainReads:
-        ours: Perdure = self.store(Perdure, crowd)
+    def plain(self, kind: type[Perdure], crowd: Crowd, questions: Iterable[Question]) -> PlainReads:
+        ours: Perdure = self.store(kind, crowd)
         return PlainReads(ours, {(user, asked): ours.found_ids(user, asked, K) for user, asked in questions})
 
     def close(self, *kinds: type[Contender]) -> None:
@@ -142,7 +150,13 @@ def disk_mb(directory: Path) -> float:
 
 
 def race(
-    run: Run, task: str, crowd: Crowd, kinds: Sequence[type[Contender]], slow: Sequence[type[Contender]]
+    run: Run,
+    task: str,
+    crowd: Crowd,
+    kinds: Sequence[type[Contender]],
+    slow: Sequence[type[Contender]],
+    *,
+    ours: type[Perdure] = Perdure,
 ) -> dict[str, Line]:
     """Searches by all of `kinds`, in rounds; those that are `slow` are asked less often."""
     rounds = run.sizes.rounds + 1
@@ -152,7 +166,7 @@ def race(
         store = run.store(kind, crowd)
         call = partial(_search, store)
         lines.append(Line(task, store.name, crowd.each, call, ASKED_SLOW if kind in slow else ASKED))
-    reads = run.plain(crowd, itertools.chain.from_iterable(asked))
+    reads = run.plain(ours, crowd, itertools.chain.from_iterable(asked))
     lines.append(Line(task, reads.name, crowd.each, partial(_search, reads), ASKED))
     started = time.monotonic()
     in_rounds(lines, asked)
@@ -194,10 +208,69 @@ def told(run: Run, title: str, by: dict[str, Line], *, p50: float | None, p95: f
                 run.aim(f"{title}: {who} / perdure, CPU", line.cpu_over(ours), times.get(who), limit=line.cpu_over(limit))
 
 
+def hundred(run: Run) -> None:
+    crowd = Crowd(run.seed, 1, SMALL)
+    by = race(run, ONE, crowd, [Indexed, *_only(run, LangGraphSqlite)], [], ours=Indexed)
+    told(run, f"{crowd.each:,}", by, p50=0.5, p95=None, times={})
+    run.close(LangGraphSqlite)
+
+
+def threads(run: Run) -> None:
+    """Eight threads of one process that search at once."""
+    crowd = Crowd(run.seed, 1, run.sizes.one)
+    ours: Perdure = run.store(Perdure, crowd)
+    line = Line(THREADS, ours.name, crowd.each, partial(_search, ours))
+    ours.search(crowd.users[0], "warm up", K)
+    spent = []
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for asked in machine.batches(crowd.questions(run.sizes.rounds * ASKED * AT_ONCE), ASKED * AT_ONCE):
+            started = time.perf_counter()
+            calls_s = list(pool.map(partial(_timed_search, ours), asked))
+            spent.append(time.perf_counter() - started)
+            line.samples.append(machine.Sample(spent[-1], calls_s))
+            line.cpu_s.append([0.0] * len(calls_s))
+    run.lines.append(line)
+    run.aim(f"{crowd.each:,}, 8 threads: p50 ms, perdure", line.within_ms(0.5))
+    run.aim(f"{crowd.each:,}, 8 threads: p95 ms, perdure", line.within_ms(0.95), 20, most=True)
+    run.aim(f"{crowd.each:,}, 8 threads: searches/s", _middle([ASKED * AT_ONCE / one for one in spent]))
+
+
+def _timed_search(store: Contender, question: Question) -> float:
+    started = time.perf_counter()
+    _search(store, question)
+    return time.perf_counter() - started
+
+
+def unread(run: Run) -> None:
+    """The first search after 500 appends that nobody has read yet, which are not timed here."""
+    crowd = Crowd(run.seed, 1, run.sizes.one)
+    ours: Perdure = run.store(Perdure, crowd)
+    memory = ours.engine.memory(crowd.users[0])
+    texts = iter(Talk(run.seed, "unread").texts((run.sizes.rounds + 1) * UNREAD_EACH))
+    new = partial(ours.new_messages, texts, UNREAD_EACH)
+    line = Line(UNREAD, ours.name, crowd.each, partial(_search, ours), before=lambda: memory.append_many(new()))
+    in_rounds([line], machine.batches(crowd.questions(run.sizes.rounds + 1), 1))
+    ours.learn()
+    run.lines.append(line)
+    run.aim(f"{crowd.each:,}: p50 ms, first search after 500 appends", line.within_ms(0.5), 50, most=True)
+
+
+def million(run: Run) -> None:
+    crowd = Crowd(run.seed, 1, run.sizes.giant)
+    by = race(run, ONE, crowd, [Indexed], [], ours=Indexed)
+    told(run, f"{crowd.each:,}", by, p50=40, p95=None, times={})
+    run.close()
+    asked = crowd.questions(run.sizes.firsts + 1)
+    seen = [_fresh(run.place(Indexed, crowd), Indexed, one, drop=False) for one in asked][1:]
+    first = _line(run, Indexed.name, crowd, seen, "first_s")
+    run.aim(f"first search, perdure, {crowd.each:,}: p50 ms", first.within_ms(0.5), 500, most=True)
+    run.aim(f"first search, perdure, {crowd.each:,}: RSS MB", _middle([one["rss_mb"] for one in seen]))
+
+
 def ten_thousand(run: Run) -> None:
     crowd = Crowd(run.seed, 1, run.sizes.one)
     by = race(run, ONE, crowd, [Perdure, Brute, *run.available], [Mem0])
-    told(run, f"{crowd.each:,}", by, p50=3, p95=10, times={Mem0.name: 20, LangGraphSqlite.name: 10})
+    told(run, f"{crowd.each:,}", by, p50=1.2, p95=10, times={Mem0.name: 20, LangGraphSqlite.name: 10})
     after_append(run, crowd)
     run.close(Brute, Mem0, LangGraphSqlite, LangGraphPostgres)
 
@@ -206,7 +279,7 @@ def hundred_thousand(run: Run) -> None:
     crowd = Crowd(run.seed, 1, run.sizes.large)
     run.say("left out of the next: mem0 and LangGraph Postgres, which would take many minutes to fill")
     by = race(run, ONE, crowd, [Perdure, Brute, *_only(run, LangGraphSqlite)], [LangGraphSqlite])
-    told(run, f"{crowd.each:,}", by, p50=None, p95=50, times={})
+    told(run, f"{crowd.each:,}", by, p50=None, p95=8, times={})
     after_append(run, crowd)
     run.close(Brute, LangGraphSqlite)
 
@@ -214,7 +287,15 @@ def hundred_thousand(run: Run) -> None:
 def hundred_users(run: Run) -> None:
     crowd = Crowd(run.seed, run.sizes.users, run.sizes.each)
     by = race(run, CROWD, crowd, [Perdure, Brute, *_only(run, LangGraphSqlite)], [])
-    told(run, f"{crowd.count:,} x {crowd.each:,}", by, p50=1, p95=None, times={})
+    told(run, f"{crowd.count:,} x {crowd.each:,}", by, p50=0.7, p95=None, times={})
+    run.close()
+    ours: Perdure = run.store(Perdure, crowd)
+    ours.search(crowd.users[0], "warm up", K)
+    line = Line(CROWD, "perdure, first of each", crowd.each, partial(_search, ours))
+    for user in crowd.users[1:]:
+        line.run(crowd.questions(1, [user]))
+    run.lines.append(line)
+    run.aim(f"{crowd.count:,} x {crowd.each:,}, first of each: p50 ms, perdure", line.within_ms(0.5), 4, most=True)
     run.close()
 
 
@@ -268,7 +349,7 @@ def opening(run: Run) -> None:
         dropped = [_fresh(run.place(kind, crowd), kind, one, drop=True) for one in asked[1:]] if kind is Perdure else []
         first = _line(run, kind.name, crowd, seen, "first_s")
         title = f"first search, {kind.name}, {crowd.each:,}"
-        aimed = 500 if (kind, crowd) == cases[0] else None
+        aimed = 500 if (kind, crowd) == cases[0] else 30 if kind is Perdure else None
         run.aim(f"{title}: p50 ms", first.within_ms(0.5), aimed, most=True)
         if dropped:
             run.aim(f"{title}, disk: p50 ms", _line(run, f"{kind.name}, disk", crowd, dropped, "first_s").within_ms(0.5))
@@ -311,7 +392,7 @@ def _drop_pages(directory: Path) -> None:
 def first(kind: str, directory: Path, user: str, question: str) -> None:
     """What `opening` starts: open, search once, say how long that took and what it takes in memory."""
     made: type[Contender] = getattr(peers, kind)
-    if made is Perdure:
+    if issubclass(made, Perdure):
         import perdure
 
         perdure.open  # noqa: B018 - loads what opening needs, which counts as importing
@@ -369,20 +450,26 @@ def _learn(store: Perdure, count: int, texts: Sequence[str]) -> None:
 
 
 PARTS: dict[str, Callable[[Run], None]] = {
+    "100": hundred,
     "10k": ten_thousand,
+    "threads": threads,
+    "unread": unread,
     "100k": hundred_thousand,
     "opening": opening,
     "100x1k": hundred_users,
     "ingest": ingest,
     "1000x1k": thousand_users,
+    "1m": million,
 }
-LARGE = ("1000x1k",)
+LARGE = ("1000x1k", "1m")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Recall: perdure, its peers and the limit, side by side.")
     parser.add_argument("--only", choices=PARTS, action="append", help="this part alone; may be given several times")
-    parser.add_argument("--large", action="store_true", help="and 1,000 users with 1,000 memories each: a quarter of an hour")
+    parser.add_argument(
+        "--large", action="store_true", help="and 1,000 users with 1,000 memories each, and one with a million: an hour"
+    )
     parser.add_argument("--quick", action="store_true", help="small stores, a few rounds: shows that it runs, proves nothing")
     parser.add_argument("--rounds", type=int, help=f"how often all take their turn ({WHOLE.rounds})")
     parser.add_argument("--seed", type=int, default=1, help="of the texts and questions (1)")

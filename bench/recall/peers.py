@@ -12,7 +12,7 @@ import itertools
 import os
 import tempfile
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
@@ -89,6 +89,7 @@ class Perdure(Contender):
     """
 
     name = "perdure"
+    settings: ClassVar[dict[str, Any]] = {}
 
     def __init__(self, directory: Path) -> None:
         super().__init__(directory)
@@ -99,7 +100,7 @@ class Perdure(Contender):
         self.path = directory / "perdure.db"
         # Settings made here, so that neither the environment nor a file changes what is measured.
         url, limits = f"sqlite:///{quote(str(self.path))}", Limits(queue_jobs_max=JOBS_MAX)
-        self.engine = perdure.open(settings=perdure.Settings(url=url, limits=limits))
+        self.engine = perdure.open(settings=perdure.Settings(url=url, limits=limits, **self.settings))
         self._held: dict[str, int] = {}
 
     def add(self, user: str, texts: Texts) -> None:
@@ -121,16 +122,22 @@ class Perdure(Contender):
         at = START + chat * PAUSE + place * MINUTE
         return self._new(("user", "assistant")[number % 2], text, session=f"chat-{chat}", at=at)
 
+    def new_messages(self, texts: Iterator[str], count: int) -> list[Any]:
+        """Messages with the next of `texts`, said now."""
+        return [self._new("user", text) for text in itertools.islice(texts, count)]
+
     def index(self) -> None:
-        """Run the job that makes vectors, and no other: what it costs to learn from messages is measured apart."""
+        """Run the jobs that take messages in and make vectors, and no other: what learning costs is measured apart."""
         from dataclasses import replace
 
+        from perdure.engine.conversation.jobs import TALLY
         from perdure.ports.tables.index import INDEX_JOB
 
         worker = self.engine.worker()
-        done = replace(worker, handlers={INDEX_JOB: worker.handlers[INDEX_JOB]}).process(3_600)
-        if done.failed or done.parked or done.lost:
-            raise SystemExit(f"FAILED: perdure's index jobs ended with {done}")
+        worker = replace(worker, handlers={kind: worker.handlers[kind] for kind in (TALLY, INDEX_JOB)})
+        while (done := worker.process(3_600)).ran:
+            if done.failed or done.parked or done.lost:
+                raise SystemExit(f"FAILED: perdure's index jobs ended with {done}")
 
     def learn(self) -> None:
         """Run every job that is due."""
@@ -142,13 +149,22 @@ class Perdure(Contender):
         return [hit.text for hit in self.engine.memory(user).recall(query, limit=k).hits]
 
     def found_ids(self, user: str, query: str, k: int) -> list[str]:
-        found = self.engine.memory(user).recall(query, limit=k)
+        found = self.engine.memory(user).recall(query, limit=k, kinds=("message",))
         if found.uncovered.waiting or found.uncovered.unindexed or found.uncovered.degraded:
             raise SystemExit(f"FAILED: perdure's index is not whole: {found.uncovered}")
         return [hit.id for hit in found.hits]
 
     def close(self) -> None:
         self.engine.close()
+
+
+class Indexed(Perdure):
+    """Nothing is learned, neither before nor while something is asked: for sizes at which learning takes hours."""
+
+    settings: ClassVar[dict[str, Any]] = {"catch_up_ms": 0}
+
+    def fill(self, user: str, texts: Texts) -> None:
+        self.add(user, texts)
 
 
 class Brute(Contender):

@@ -545,6 +545,24 @@ class TestByHand:
         assert next(found).content == "0"
         assert [message.seq for message in found] == list(range(2, 1_301))
 
+    def test_a_request_folds_one_step_of_a_large_working_set_and_a_job_the_rest(
+        self, sqlite: Any, clock: StoppedClock, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(folds, "WORKING_READ_MAX", 200)
+        engine = sqlite.open(clock=clock, profile="task_agent")
+        ana = engine.memory("ana")
+        ana.append_many(NewMessage(("user", "assistant")[number % 2], f"report {number}") for number in range(1_000))
+        made = ana.context()
+        [session] = ana.conversation.sessions()
+        assert 150 < session.boundary_seq <= 200
+        shown = len(made.messages)
+        assert f"{session.working - shown} messages of this session that wait to be folded" in made.dropped
+        assert made.messages[-1].content == "report 999"
+        engine.process()
+        [session] = ana.conversation.sessions()
+        assert session.working <= 50
+        assert not any("wait to be folded" in line for line in ana.context().dropped)
+
     @pytest.mark.parametrize("shape", ["uaa", "uata", "ua", "uaaaa"])
     def test_a_working_set_that_takes_several_reads_is_folded_whatever_its_turns_look_like(
         self, sqlite: Any, clock: StoppedClock, shape: str, monkeypatch: pytest.MonkeyPatch

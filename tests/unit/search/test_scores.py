@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import hypothesis.strategies as st
 import numpy as np
 import pytest
+import simsimd
 from hypothesis import given
 
-from perdure.engine.search import ranking
+from perdure.engine.search import columns, ranking
 from perdure.engine.search.allowed import Allowed
 from perdure.engine.search.columns import Floats, ItemColumns, ItemRow, Voice, item_columns, rounded
 from perdure.engine.search.entries import Passage, cut
@@ -199,3 +200,50 @@ def test_the_order_of_items_makes_no_difference(pairs: list[tuple[str, str]], rn
     one, other = made(pairs), made([pairs[place] for place in order])
     for arm in (by_words, by_session):
         np.testing.assert_allclose(arm(one, asked)[order], arm(other, asked), rtol=1e-5)
+
+
+UNITS = st.integers(1, 400).flatmap(lambda dims: st.tuples(st.just(dims), st.integers(0, 2**32 - 1), st.booleans()))
+
+
+@given(UNITS)
+def test_nearness_is_the_same_with_and_without_the_kernel_and_exact_to_a_thousandth(drawn: tuple[int, int, bool]) -> None:
+    dims, seed, lopsided = drawn
+    random = np.random.default_rng(seed)
+    rows = random.integers(-127, 128, (40, dims), dtype=np.int8)
+    rows[0], rows[1] = 127, -127
+    vector = np.eye(dims)[0] if lopsided else random.standard_normal(dims)
+    unit = (vector / np.linalg.norm(vector)).astype(np.float32)
+    steps, size = columns.in_steps(unit)
+    whole = rows.astype(np.int64) @ steps
+    lengths = np.linalg.norm(rows.astype(np.float64), axis=1)
+    for kernel in (simsimd, None):
+        found = np.zeros(len(rows), np.float32)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(columns, "simsimd", kernel)
+            columns.products(rows, steps, found)
+        assert (found == whole).all()
+        assert np.abs(found * size - rows @ unit.astype(np.float64)).max() <= 0.001 * lengths.max()
+
+
+def test_a_shelf_ranks_the_same_with_and_without_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(1)
+    drawn = random.standard_normal((600, 32)).astype(np.float32)
+    vectors, scales = rounded(drawn / np.linalg.norm(drawn, axis=1, keepdims=True))
+    texts = [f"row {place} of the {'ferry' if place % 7 else 'lantern'}" for place in range(600)]
+    rows = [
+        ItemRow(
+            cut(text),
+            session=f"s{place // 40}",
+            seq=place,
+            vectors=vectors[place : place + 1],
+            scales=scales[place : place + 1],
+        )
+        for place, text in enumerate(texts)
+    ]
+    shelf, asked = item_columns(rows, dims=32), seeking("lantern")
+    with_it = [ranking.rank(shelf, asked, everything(shelf), one, limit=50) for one in drawn[:20]]
+    monkeypatch.setattr(columns, "simsimd", None)
+    without = [ranking.rank(shelf, asked, everything(shelf), one, limit=50) for one in drawn[:20]]
+    assert [(one.items.tolist(), one.scores.tolist()) for one in with_it] == [
+        (one.items.tolist(), one.scores.tolist()) for one in without
+    ]

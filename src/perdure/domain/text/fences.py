@@ -70,8 +70,11 @@ _UNSHOWN = pattern(
         "\u2800\u3164\ud800-\udfff\ue000-\uf8ff\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff\U000f0000-\U0010ffff]"
     )
 )
+_ASCII_UNSHOWN = dict.fromkeys((*range(9), 0x0B, 0x0C, *range(0x0E, 0x20), 0x7F))
+"""The same of plain text, which holds none of the others."""
 # The style of the character before: a second one has nothing to style, nor has one behind a letter or a blank.
 _STRAY_STYLE = pattern("(?<=[\ufe00-\ufe0f\\sA-Za-z])[\ufe00-\ufe0f]+|^[\ufe00-\ufe0f]+")
+_STYLE = pattern("[\ufe00-\ufe0f]")
 # What some models read as the plain sign, and what they read as the plain letters of our fence's name.
 _OPENING = pattern("[<\u02c2\u1438\u2039\u227a\u2329\u276c\u276e\u27e8\u2991\u2a85\u3008\ufe64\uff1c]")
 _LIKE_LETTERS = str.maketrans(
@@ -99,7 +102,11 @@ def frame(kind: str, title: str, source: str, text: str) -> str:
 
 def fenced(text: str) -> str:
     """`text` with whatever could pass for our fence or for the bounds of a turn made harmless, and without what nobody sees."""
-    seen = _TURNS.sub(lambda match: f"{match[0]} ", visible(text))
+    seen = visible(text)
+    if "<" in seen or "[" in seen:
+        seen = _TURNS.sub(lambda match: f"{match[0]} ", seen)
+    elif seen.isascii():
+        return seen
     return _OPENING.sub(lambda match: "&lt;" if _names_fence(seen, match.end()) else match[0], seen)
 
 
@@ -122,9 +129,14 @@ def one_item(text: str) -> str:
 
 def visible(text: str) -> str:
     """`text` without characters that are not shown, and without marks that turn the order of what follows."""
-    shown = _UNSHOWN.sub(r"\1", text)
+    if text.isascii():
+        return text.translate(_ASCII_UNSHOWN)
+    # A long text has few characters, and mostly none of these.
+    held = "".join(set(text))
+    shown = _UNSHOWN.sub(r"\1", text) if _UNSHOWN.search(held) else text
     # Joiners first: where they stood between two styles, those are side by side now.
-    return _STRAY_STYLE.sub("", without_stray_joiners(shown) if any(one in shown for one in JOINERS) else shown)
+    plain = without_stray_joiners(shown) if any(one in held for one in JOINERS) else shown
+    return _STRAY_STYLE.sub("", plain) if _STYLE.search(held) else plain
 
 
 def attribute(text: str) -> str:

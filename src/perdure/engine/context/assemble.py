@@ -12,7 +12,7 @@ from perdure.domain.conversation.digests import Digest, trust_of
 from perdure.domain.conversation.messages import Message
 from perdure.domain.text.fences import fenced
 from perdure.domain.text.secrets import without_secrets
-from perdure.engine.context.blocks import ContextList, EntityCard, found_block, listed_block, with_cost
+from perdure.engine.context.blocks import ContextList, EntityCard, FoundLines, listed_block, with_cost
 from perdure.engine.conversation.turns import turn_starts, without_late_results
 from perdure.engine.search.entries import digest_ref
 from perdure.engine.text.sentences import cut_text
@@ -215,15 +215,19 @@ def _found_and_said(
 ) -> tuple[Block | None, list[Message]]:
     """What was found within its room, and the conversation in what that leaves. Nothing is told twice."""
     left = talk.room
-    found = found_block(known.cards, known.hits, room, count, [])
+    lines = FoundLines(known.cards, known.hits, room, count)
+    left_out: list[str] = []
+    found = lines.block(left_out)
     missing: list[str] = []
     messages = _latest_turns(said, talk.within(left - (0 if found is None else found.tokens)), count, missing)
     shown = {message.id for message in messages}
-    found = found_block(known.cards, [hit for hit in known.hits if hit.id not in shown], room, count, dropped)
+    if any(hit.id in shown for hit in known.hits):
+        left_out.clear()
+        found = lines.block(left_out, shown)
     if found is not None and found.tokens + _talk_cost(messages, talk, count) > left:
         missing.clear()
         messages = _latest_turns(said, talk.within(left - found.tokens), count, missing)
-    dropped += missing
+    dropped += left_out + missing
     return found, messages
 
 

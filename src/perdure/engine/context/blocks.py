@@ -7,9 +7,10 @@ order in which it was said, with its date and its speaker.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import lru_cache
 
 from perdure.domain.context.context import Block
 from perdure.domain.context.recall import Hit
@@ -23,6 +24,8 @@ SEPARATOR = "\n\n"
 EXCERPT_SHARE = 0.3
 """One hit may take so much of the room for what was found; of a longer text, the beginning is shown."""
 EXCERPT_CHARS_MIN = 120
+TOKENS_PER_CHAR_MAX = 4
+"""No tokeniser makes more of a character: what is far too short to exceed its share need not be counted."""
 SPEAKER_CHARS_MAX = 40
 UNTRUSTED_SHARE = 0.5
 """Of the room of any block, so much at most goes to anybody's words: a flood of them cannot push out what the user said."""
@@ -143,55 +146,94 @@ class _HitText:
     whole: bool
 
 
+@dataclass(frozen=True, slots=True)
+class _HitLine:
+    """What was found as it stands in a block."""
+
+    hit: Hit
+    whole: bool
+    day: tuple[str, str]
+    words: tuple[str, str, str]
+    """The same words of the same day are told once."""
+    line: str
+    tokens: int
+
+
 def found_block(
     cards: Sequence[EntityCard], hits: Sequence[Hit], tokens_max: int, count: Count, dropped: list[str]
 ) -> Block | None:
     """Cards on top, then the best of what was found, within the budget; of untrusted things, no more than their share."""
-    most = int(tokens_max * UNTRUSTED_SHARE)
-    cards, doubtful = _cards_within(cards, most, count)
-    lines = [card.line for card in cards]
-    while lines and _memories_block(lines, [], count).tokens > tokens_max:
-        lines.pop()
-    told = {fact.id for card in cards[: len(lines)] for fact in card.facts}
-    chosen: list[_HitText] = []
-    days: set[tuple[str, str]] = set()
-    said: set[tuple[str, str, str]] = set()
-    spent = _memories_block(lines, [], count).tokens if lines else count(_memories_block([], [], count).render())
-    misses = 0
-    wanted = [hit for hit in hits if hit.id not in told]
-    for hit in wanted:
-        shown = _excerpt(hit, max(1, int(tokens_max * EXCERPT_SHARE)), count)
-        day = _day(hit)
-        words = (hit.at.date().isoformat(), _speaker(hit), shown.text)
-        if hit.kind == "message" and words in said:
-            continue  # the same words of the same day, once
-        cost = count(_line(shown)) + 2 + (0 if day in days else count(_heading(hit)) + 2)
-        if hit.trust in UNTRUSTED and doubtful + cost > most:
-            continue  # no miss: however many there are, what the user said comes after them
-        if spent + cost > tokens_max:
-            misses += 1
-            if misses > MISSES_MAX:
-                break
-            continue
-        misses = 0
-        chosen.append(shown)
-        days.add(day)
-        said.add(words)
-        spent += cost
-        doubtful += cost if hit.trust in UNTRUSTED else 0
-    while chosen and _memories_block(lines, chosen, count).tokens > tokens_max:
-        chosen.pop()
-    if len(chosen) < len(wanted):
-        dropped.append(f"{len(wanted) - len(chosen)} of {len(wanted)} things that were found")
-    if len(lines) < len(cards):
-        dropped.append(f"{len(cards) - len(lines)} of {len(cards)} entity cards")
-    if not lines and not chosen:
-        return None
-    block = _memories_block(lines, chosen, count)
-    ids = [*(fact.id for card in cards[: len(lines)] for fact in card.facts)]
-    for one in chosen:
-        ids += [one.hit.id] if one.whole else []
-    return replace(block, sources=tuple(dict.fromkeys(ids)))
+    return FoundLines(cards, hits, tokens_max, count).block(dropped)
+
+
+class FoundLines:
+    """Cards and what was found, for one room. A line is made and counted once, however often it is packed."""
+
+    def __init__(self, cards: Sequence[EntityCard], hits: Sequence[Hit], tokens_max: int, count: Count) -> None:
+        self._most, self._count = tokens_max, count
+        self._untrusted_most = int(tokens_max * UNTRUSTED_SHARE)
+        self._cards, self._untrusted = _cards_within(cards, self._untrusted_most, count)
+        self._card_lines = [card.line for card in self._cards]
+        while (top := _memories_block(self._card_lines, [], count)).tokens > tokens_max and self._card_lines:
+            self._card_lines.pop()
+        self._top_tokens = top.tokens if self._card_lines else count(top.render())
+        self._carded = [fact.id for card in self._cards[: len(self._card_lines)] for fact in card.facts]
+        told = set(self._carded)
+        self._hits = [hit for hit in hits if hit.id not in told]
+        self._made: dict[int, _HitLine] = {}
+
+    def block(self, dropped: list[str], shown: Collection[str] = ()) -> Block | None:
+        """The block without the things that are `shown` elsewhere; None if there is nothing to tell."""
+        wanted = [place for place, hit in enumerate(self._hits) if hit.id not in shown]
+        chosen = self._chosen(wanted)
+        block = _memories_block(self._card_lines, chosen, self._count)
+        while chosen and block.tokens > self._most:
+            chosen.pop()
+            block = _memories_block(self._card_lines, chosen, self._count)
+        if len(chosen) < len(wanted):
+            dropped.append(f"{len(wanted) - len(chosen)} of {len(wanted)} things that were found")
+        if len(self._card_lines) < len(self._cards):
+            dropped.append(f"{len(self._cards) - len(self._card_lines)} of {len(self._cards)} entity cards")
+        if not self._card_lines and not chosen:
+            return None
+        return replace(block, sources=tuple(dict.fromkeys((*self._carded, *(one.hit.id for one in chosen if one.whole)))))
+
+    def _chosen(self, wanted: Sequence[int]) -> list[_HitLine]:
+        chosen: list[_HitLine] = []
+        days: set[tuple[str, str]] = set()
+        said: set[tuple[str, str, str]] = set()
+        spent, doubtful, misses = self._top_tokens, self._untrusted, 0
+        for place in wanted:
+            one = self._line(place)
+            if one.hit.kind == "message" and one.words in said:
+                continue  # the same words of the same day, once
+            cost = one.tokens + 2 + (0 if one.day in days else self._count(_heading(one.hit)) + 2)
+            untrusted = one.hit.trust in UNTRUSTED
+            if untrusted and doubtful + cost > self._untrusted_most:
+                continue  # no miss: however many there are, what the user said comes after them
+            if spent + cost > self._most:
+                misses += 1
+                if misses > MISSES_MAX:
+                    break
+                continue
+            misses = 0
+            chosen.append(one)
+            days.add(one.day)
+            said.add(one.words)
+            spent += cost
+            doubtful += cost if untrusted else 0
+        return chosen
+
+    def _line(self, place: int) -> _HitLine:
+        made = self._made.get(place)
+        if made is None:
+            hit = self._hits[place]
+            shown = _excerpt(hit, max(1, int(self._most * EXCERPT_SHARE)), self._count)
+            day, speaker = _day(hit), _speaker(hit)
+            line = _line(shown, speaker)
+            made = _HitLine(hit, shown.whole, day, (day[0], speaker, shown.text), line, self._count(line))
+            self._made[place] = made
+        return made
 
 
 def _cards_within(cards: Sequence[EntityCard], tokens_max: int, count: Count) -> tuple[Sequence[EntityCard], int]:
@@ -210,17 +252,17 @@ def _cards_within(cards: Sequence[EntityCard], tokens_max: int, count: Count) ->
     return kept, spent
 
 
-def _memories_block(cards: Sequence[str], chosen: Sequence[_HitText], count: Count) -> Block:
+def _memories_block(cards: Sequence[str], chosen: Sequence[_HitLine], count: Count) -> Block:
     # What is known comes first, the newest on top: of two that clash, that is the one which holds.
     known = sorted((one for one in chosen if one.hit.kind == "memory"), key=lambda one: one.hit.at, reverse=True)
-    parts = [*cards, *map(_line, known)]
+    parts = [*cards, *(one.line for one in known)]
     day: tuple[str, str] | None = None
     said = (one for one in chosen if one.hit.kind != "memory")
     for one in sorted(said, key=lambda one: (one.hit.at, one.hit.seq or 0)):
-        if _day(one.hit) != day:
-            day = _day(one.hit)
+        if one.day != day:
+            day = one.day
             parts.append(_heading(one.hit))
-        parts.append(_line(one))
+        parts.append(one.line)
     block = Block(
         "memories", "What is remembered about this", "found for this goal, oldest first", "\n".join(parts), 0, volatile=True
     )
@@ -239,10 +281,10 @@ def _heading(hit: Hit) -> str:
     )
 
 
-def _line(shown: _HitText) -> str:
+def _line(shown: _HitText, speaker: str) -> str:
     hit = shown.hit
     if hit.kind == "message":
-        return f"- {_speaker(hit)}: {shown.text}{_now(hit)}"
+        return f"- {speaker}: {shown.text}{_now(hit)}"
     if hit.kind == "memory" and hit.proposes is not None:
         return f"- {PROPOSED[hit.proposes]}{mark(hit.trust)}: {shown.text}{_now(hit)}"
     if hit.kind == "memory":
@@ -265,8 +307,12 @@ def _now(hit: Hit) -> str:
 
 def _speaker(hit: Hit) -> str:
     """The name on one line, with the role that it cannot take from itself."""
-    role = ROLE_OF_TRUST["import" if hit.trust is None else hit.trust]
-    name = " ".join(_IN_NAMES.sub(" ", hit.speaker).split())[:SPEAKER_CHARS_MAX] or role
+    return _named(hit.speaker, ROLE_OF_TRUST["import" if hit.trust is None else hit.trust])
+
+
+@lru_cache(maxsize=256)
+def _named(speaker: str, role: str) -> str:
+    name = " ".join(_IN_NAMES.sub(" ", speaker).split())[:SPEAKER_CHARS_MAX] or role
     return name if name == role else f"{name} ({role})"
 
 
@@ -283,8 +329,7 @@ def _date(moment: datetime) -> str:
 def _excerpt(hit: Hit, tokens_max: int, count: Count) -> _HitText:
     """The text on one line's terms: without line breaks, and not longer than its share."""
     text = " ".join(hit.text.split())
-    tokens = count(text)
-    if tokens <= tokens_max:
+    if len(text) * TOKENS_PER_CHAR_MAX <= tokens_max or (tokens := count(text)) <= tokens_max:
         return _HitText(hit, text, whole=True)
     chars = max(EXCERPT_CHARS_MIN, int(len(text) * tokens_max / tokens))
     while chars > EXCERPT_CHARS_MIN and count(cut_text(text, chars)) + 2 > tokens_max:

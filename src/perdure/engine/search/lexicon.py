@@ -91,7 +91,7 @@ def language_of(words: Sequence[str]) -> str:
         heard += 1
         for language in languages_of.get(word, ()):
             votes[language] += 1
-    best = max(votes, key=lambda language: votes[language])
+    best = max(votes, key=votes.__getitem__)
     # A single `o` or `la` in an English sentence is a name, not a vote.
     return best if votes[best] > votes[DEFAULT_LANGUAGE] and votes[best] * VOTE_SHARE >= heard else DEFAULT_LANGUAGE
 
@@ -110,7 +110,10 @@ def _tokens(text: str) -> Iterator[str]:
     """Words of folded text; those of scripts without spaces as pairs of characters."""
     for token in _TOKEN.findall(text):
         if token.isascii():
-            yield from _words_of(token)
+            if token.isalpha():
+                yield token[:TERM_CHARS_MAX]
+            else:
+                yield from _words_of(token)
         elif _UNSPACED.search(token):
             yield from _pairs(token)
         else:

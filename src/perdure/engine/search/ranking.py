@@ -124,9 +124,11 @@ _MACHINES: Flags = np.isin(np.arange(256), (Voice.ASSISTANT, Voice.TOOL, Voice.S
 def _best_passage(shelf: ItemColumns, score: Floats) -> Floats:
     if shelf.one_passage_each:
         return score
-    best = np.full(shelf.items, -np.inf, np.float32)
-    np.maximum.at(best, shelf.passage_item, score)
-    return np.where(np.isfinite(best), best, np.float32(0))
+    best = np.zeros(shelf.items, np.float32)
+    if len(score):
+        firsts = shelf.first_passages
+        best[shelf.passage_item[firsts]] = np.maximum.reduceat(score, firsts)
+    return best
 
 
 def _per_session(term: Longs, code: Ints, count: Floats, shape: tuple[int, int]) -> tuple[Longs, Longs, NDArray[np.float64]]:
@@ -419,6 +421,9 @@ def current_first(hits: Sequence[Hit]) -> list[Hit]:
     ordered = list(hits)
     place = 0
     while place < len(ordered):
+        if not ordered[place].current:
+            place += 1
+            continue
         wanted = {name for one in ordered[place].current for name in (one.id, *one.sources)}
         later = next((other for other in range(place + 1, len(ordered)) if ordered[other].id in wanted), None)
         if later is None:

@@ -98,21 +98,32 @@ _SPACE = pattern(r"[\s\W_]+")
 
 def fingerprints(text: str) -> list[str]:
     """Of every line and sentence of `text` that is long enough, each once, in order."""
-    return list(dict.fromkeys(fingerprint(piece) for piece in _pieces(text)))
+    return [_fingerprint(plain) for plain in dict.fromkeys(_plain_pieces(text))]
 
 
 def fingerprint(piece: str) -> str:
     """What a piece has in common with itself in other clothes: case, spacing, punctuation and bullets do not count."""
-    return hashlib.sha256(_plain(piece).encode()).hexdigest()[:32]
+    return _fingerprint(_plain(piece))
 
 
-def _pieces(text: str) -> Iterator[str]:
+def _fingerprint(plain: str) -> str:
+    return hashlib.sha256(plain.encode()).hexdigest()[:32]
+
+
+def _plain_pieces(text: str) -> Iterator[str]:
     for line in text.splitlines():
         bare = _HEAD.sub("", line)
-        for piece in (bare, *sentences(bare)):
-            if len(_plain(piece)) >= CHARS_MIN:
-                yield piece
+        for piece in dict.fromkeys((bare, *sentences(bare))):
+            plain = _plain(piece)
+            if len(plain) >= CHARS_MIN:
+                yield plain
 
 
 def _plain(piece: str) -> str:
-    return _SPACE.sub(" ", unicodedata.normalize("NFKC", _HEAD.sub("", piece)).casefold()).strip()
+    bare = _HEAD.sub("", piece)
+    if bare.isascii():
+        return " ".join(bare.translate(_ASCII_PLAIN).split())
+    return _SPACE.sub(" ", unicodedata.normalize("NFKC", bare).casefold()).strip()
+
+
+_ASCII_PLAIN = {code: chr(code).lower() if chr(code).isalnum() else " " for code in range(128)}

@@ -24,9 +24,7 @@ _HALF_TOKENS = pattern("[\U00010000-\U0010ffff]")
 
 def estimate_tokens(text: str) -> int:
     """About as many tokens as a model counts in chat text; 0 for blank text."""
-    if not text.isascii():
-        return len(_PIECES.findall(text)) + len(_HALF_TOKENS.findall(text))
-    # The same count, faster: no piece has a blank in it, and most words of most texts were met before.
+    # No piece has a blank in it, and most words of most texts were met before.
     return sum(map(_KNOWN.__getitem__, text.split()))
 
 
@@ -35,10 +33,13 @@ WORD_CHARS_KEPT_MAX = 32
 
 
 class _TokenCounts(dict[str, int]):
-    """Words of plain letters and signs, with their tokens."""
+    """Words of letters and signs, with their tokens."""
 
     def __missing__(self, word: str) -> int:
-        count = (len(word) + 7) // 8 if word.isalpha() else len(_PIECES.findall(word))
+        if word.isascii():
+            count = (len(word) + 7) // 8 if word.isalpha() else len(_PIECES.findall(word))
+        else:
+            count = len(_PIECES.findall(word)) + len(_HALF_TOKENS.findall(word))
         if len(word) <= WORD_CHARS_KEPT_MAX:
             if len(self) >= WORDS_KEPT_MAX:
                 self.clear()

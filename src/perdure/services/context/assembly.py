@@ -131,22 +131,29 @@ class ContextAssembly:
         if session is None:
             return [], changed
         where = SessionKey(scope.owner, scope.address, session.number)
+        large = self.folds.takes_steps(session)
         until = time.monotonic() + FOLD_S
         notes: list[str] = []
         casual, number, fold = seen.casual, session.number, seen.fold
         if "request_fold" in seen.policies and session.working >= self.layers.fold_messages_min:
             folded = self._tried(
-                where, "request_fold", lambda: self.folds.fold_request(where, casual=casual, until=until), notes
+                where, "request_fold", lambda: self.folds.fold_request(where, casual=casual, until=until), notes, large=large
             )
             changed |= folded
         if changed:
             fold = self.store.read(scope.owner, lambda view: view.conversation.latest_digest(scope.address, number, "fold"))
         if "bounded_history" in seen.policies and self.sweeper.is_over(session, fold):
-            changed |= self._tried(where, "bounded_history", lambda: self.folds.bound(where, casual=casual, until=until), notes)
+            changed |= self._tried(
+                where, "bounded_history", lambda: self.folds.bound(where, casual=casual, until=until), notes, large=large
+            )
         return notes, changed
 
-    def _tried(self, where: SessionKey, kind: str, fold: Callable[[], Sequence[Digest]], notes: list[str]) -> bool:
+    def _tried(
+        self, where: SessionKey, kind: str, fold: Callable[[], Sequence[Digest]], notes: list[str], *, large: bool
+    ) -> bool:
         """Fold now; if that fails, everything stays as it was, and a job tries again. Whether something was folded.
+
+        Of a large working set one step is made now, and the rest by a job: until then, the answer says what is missing.
 
         While that job is at it, or waits after a failure of its own, no request waits for the same in vain.
         """
@@ -159,12 +166,15 @@ class ContextAssembly:
         if self.store.describe().read_only:
             notes.append(f"{kind}: left to an engine that may write; this store can only be read")
             return False
+        folded = False
         try:
-            return bool(fold())
+            folded = bool(fold())
         except (SummaryFailed, Conflict, NotFound) as error:
             notes.append(f"{kind}: {error}")
+            large = True
+        if large:
             self.store.write(where.owner, lambda tx: tx.enqueue(job, now=now, queue_max=JOBS_MAX))
-            return False
+        return folded
 
     def _read(self, view: View, address: Address) -> tuple[SessionLayers, list[Message], int]:
         talk = view.conversation

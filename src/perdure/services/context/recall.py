@@ -235,7 +235,7 @@ class RecallService:
         while True:
             best = ranking.first(enough)
             kinds = shelf.kind[best.items].tolist()
-            names = [(_kind(kind), ref) for kind, ref in zip(kinds, held.stack.refs_of(best.items), strict=True)]
+            names = [(ENTRY_KINDS[kind - 1], ref) for kind, ref in zip(kinds, held.stack.refs_of(best.items), strict=True)]
             why = reasons(shelf, given.asked, best)
             places = _places(names, best, why)
             found = read_found(view, names, now=now, places=places)
@@ -268,7 +268,9 @@ class RecallService:
 
     def _priced(self, hit: Hit) -> Hit:
         """With what it costs to show, the current values that come with it included."""
-        tokens = max(hit.tokens, self.count(hit.text)) + sum(self.count(one.text) for one in hit.current)
+        tokens = max(hit.tokens, self.count(hit.text))
+        if hit.current:
+            tokens += sum(self.count(one.text) for one in hit.current)
         return hit if tokens == hit.tokens else replace(hit, tokens=tokens)
 
     def _candidates(self, limit: int) -> int:
@@ -353,10 +355,6 @@ class _SearchResult:
     """Whether there is anything that could be found."""
     partial: bool
     """Whether messages are missing that nobody has taken in yet."""
-
-
-def _kind(code: int) -> str:
-    return ENTRY_KINDS[int(code) - 1]
 
 
 def _filter(view: View, scope: Scope, given: _PreparedQuery) -> SearchFilter:

@@ -31,7 +31,7 @@ from perdure.services.models.writer import DigestRequest, DigestWriter, WrittenD
 
 ACTOR = "fold/1"
 WORKING_READ_MAX = 2_000
-"""More of a working set than this is folded in several steps."""
+"""More of a working set than this is folded in several steps, of which somebody who waits for an answer waits for one."""
 TRIES_MAX = 3
 CHARS_PER_TOKEN = 4
 PIN_SHARE = 0.5
@@ -100,7 +100,8 @@ class Folds:
     clear_small: bool = True
 
     def bound(self, where: SessionKey, *, casual: bool, force: bool = False, until: float | None = None) -> list[Digest]:
-        """Fold what is over the bounds of a working set (`bounded_history`); `until`: as `DigestRequest` has it."""
+        """Fold what is over the bounds of a working set (`bounded_history`); `until`: as `DigestRequest` has it, and then it is
+        one step of a large one."""
 
         def decide(reading: _WorkingSet) -> int:
             return bounded(reading.working, self.layers, force=force)
@@ -180,7 +181,8 @@ class Folds:
     # -- how
 
     def _repeat(self, where: SessionKey, policy: str, decide: Decide, manner: _FoldStyle) -> list[Digest]:
-        """Fold until `decide` has enough: once, but for a working set too large to read at once."""
+        """Fold until `decide` has enough: once, but for a working set too large to read at once. Of that, one step while
+        somebody waits."""
         made: list[Digest] = []
         conflicts = 0
         while conflicts < TRIES_MAX:
@@ -199,7 +201,7 @@ class Folds:
                 conflicts += 1  # the boundary moved, or the turn went on: look again
                 continue
             made.append(digest)
-            if reading.whole:
+            if reading.whole or manner.until is not None:
                 return made
         raise Conflict(f"the conversation changed {TRIES_MAX} times while it was folded; try again")
 
@@ -207,13 +209,20 @@ class Folds:
         def work(view: View) -> _WorkingSet:
             session = self._session_in(view, where)
             after = Cursor(where.number, session.boundary_seq)
-            limit = max(WORKING_READ_MAX, 2 * self.layers.history_messages_max)
-            working = view.list_messages(MessageQuery(where.address, limit, where.number, after=after))
+            working = view.list_messages(MessageQuery(where.address, self._read_max, where.number, after=after))
             fold = view.conversation.latest_digest(where.address, where.number, "fold")
             whole = len(working) == session.working
             return _WorkingSet(session, fold, working, whole=whole, erasures=erasures(view))
 
         return self.store.read(where.owner, work)
+
+    @property
+    def _read_max(self) -> int:
+        return max(WORKING_READ_MAX, 2 * self.layers.history_messages_max)
+
+    def takes_steps(self, session: Session) -> bool:
+        """Whether its working set is too large to be folded at once."""
+        return session.working > self._read_max
 
     def _room(self, reading: _WorkingSet, cut: int, manner: _FoldStyle) -> _Room | None:
         """What a fold may cost, so that it is shorter than what it replaces; None: that cannot be yet.

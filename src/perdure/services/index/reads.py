@@ -255,8 +255,12 @@ def with_current(view: View, scope: Scope, query: RecallQuery, hits: Sequence[Hi
 
     told: list[Hit] = []
     added: set[str] = set()
+    looked = hits[:HITS_MAX]
+    said = {hit.id: term_value(hit.id) for hit in looked if hit.kind == "message"}
+    cited = view.records.find_by("statement", "message", list(said.values()))
+    stating = {hit.id for hit in looked if hit.kind != "message" or said[hit.id] in cited}
     for place, hit in enumerate(hits):
-        found = _holding(view, scope, hit) if place < HITS_MAX else []
+        found = _holding(view, scope, hit) if place < HITS_MAX and hit.id in stating else []
         if found:
             told += [_newer(one, hit) for one in _not_among(found, hits, added) if _is_free(query)]
         told.append(replace(hit, current=tuple(map(_as_current, found))) if found else hit)
