@@ -17,6 +17,7 @@ from perdure.domain.times.instants import instant_us, to_us, zone_named
 from perdure.domain.times.spans import Span
 from perdure.engine.models.prompts import as_data, filled
 from perdure.engine.oversight.results import (
+    ENTRIES_MIN,
     KeepVerdict,
     as_series,
     clean_key,
@@ -208,7 +209,8 @@ class ResultKeeper:
 
     def _offer(self, scope: Scope, result: AfterRequest, value: Json, found: KeepVerdict, proof: _Proof) -> SeriesOffer | None:
         """How the result belongs into a series: by its looks, or because there is one of that name already."""
-        offer = as_series(result.tool, value)
+        # Whoever says that a tool answers for a time says that its entries are a series: one of them is enough.
+        offer = as_series(result.tool, value, least=1 if proof.covers == "window" else ENTRIES_MIN)
         if offer is not None:
             return replace(offer, name=found.key or offer.name)
         held = self.series.find(scope.owner, found.key)
