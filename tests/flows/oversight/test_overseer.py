@@ -560,6 +560,15 @@ def test_kudos_of_somebody_who_gave_some_before_are_new(ana: perdure.Memory) -> 
     assert ana.series("kudos").about().count == 4
 
 
+def test_entries_join_a_series_by_its_own_rules(ana: perdure.Memory) -> None:
+    """S0-38: whoever declared the series has said how its entries are told apart."""
+    rows = [{"activity_id": 1, "athlete_id": n, "created_at": f"2026-06-1{n}T10:00:00Z"} for n in range(3)]
+    kudos = ana.series("kudos", id_template="kudos_{activity_id}_{athlete_id}", timestamp_field="created_at")
+    kudos.merge(rows[:1])
+    assert ana.after("getKudos", rows, "save the kudos", mode="auto").action == "merged"
+    assert kudos.about().count == 3
+
+
 def test_an_id_that_is_named_after_what_a_tool_lists_is_its_own(ana: perdure.Memory) -> None:
     rows = [{"author_id": n, "comment_id": 5 + n, "createdAt": f"2026-06-1{n}T10:00:00Z"} for n in range(2)]
     kept = ana.after("getComments", rows, "x", mode="suggest")
