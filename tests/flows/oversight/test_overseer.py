@@ -572,7 +572,8 @@ def test_entries_join_a_series_by_its_own_rules(ana: perdure.Memory) -> None:
 def test_an_id_that_is_named_after_what_a_tool_lists_is_its_own(ana: perdure.Memory) -> None:
     rows = [{"author_id": n, "comment_id": 5 + n, "createdAt": f"2026-06-1{n}T10:00:00Z"} for n in range(2)]
     kept = ana.after("getComments", rows, "x", mode="suggest")
-    assert kept.series is not None and (kept.series.id_field, kept.series.id_template) == ("comment_id", None)
+    assert kept.series is not None
+    assert (kept.series.id_field, kept.series.id_template) == ("comment_id", None)
 
 
 @pytest.mark.parametrize("result", [None, [], {}, "", 3, {"success": False, "error": "no"}])

@@ -21,8 +21,7 @@ from perdure.domain.text.patterns import pattern
 from perdure.domain.text.rules import INTEGER_BITS_MAX, Json, compact_json
 from perdure.domain.times.instants import instant_us
 from perdure.domain.times.spans import Span
-from perdure.engine.oversight.topics import stem
-from perdure.engine.search.lexicon import name_words
+from perdure.engine.search.lexicon import lexemes, name_words
 from perdure.engine.text.cues import either
 from perdure.engine.text.hygiene import holds_secret
 from perdure.engine.words import sections, word_set
@@ -298,7 +297,7 @@ def _ids(rows: Sequence[Mapping[str, Json]], fields: Sequence[str], kind: str) -
 def _is_of(field: str, kind: str) -> bool:
     """Whether a field is the id of what a tool lists: `kudos_id` and `commentId`, of `activity_kudos` and `comments`."""
     words = name_words(field)
-    return len(words) == 2 and stem(words[0]) == stem(name_words(kind)[-1])
+    return len(words) == 2 and lexemes(words[0]) == lexemes(name_words(kind)[-1])
 
 
 def _is_id(value: Json) -> bool:
