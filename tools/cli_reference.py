@@ -18,11 +18,9 @@ from perdure.interfaces.cli.derived import name_of
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "cli.md"
 PART = re.compile(r"(?<=<!-- commands -->\n).*?(?=<!-- end -->)", re.DOTALL)
-SELF_EVIDENT = re.compile(r"The \w+('s \w+)?\.")
-"""What says no more of an argument than its name."""
 BLANK_LINE = "\n\n"
 SENTENCE_END = re.compile(r"(?<=[.?!]) (?=[A-Z`])")
-ABOUT_OPTIONS = "Those that several commands take, as most mean them; `--help` after a command describes all of its own.\n"
+ABOUT_OPTIONS = "Options of several commands; `--help` after a command describes its own, and its arguments.\n"
 
 
 def page() -> str:
@@ -65,10 +63,10 @@ def _command(words: str, command: Any) -> str:
 
 
 def _meanings(command: Any) -> Iterator[tuple[str, str]]:
-    """The words of each parameter, but for what its name says already."""
+    """The words of each option."""
     for one in command.params:
         text = _joined(one.help or "")
-        if text and _offered(one) and (one.param_type_name == "option" or not SELF_EVIDENT.fullmatch(text)):
+        if text and _offered(one) and one.param_type_name == "option":
             yield f"`{_flags(one).strip('[]')}`", text
 
 

@@ -14,22 +14,24 @@ PAGE = Path(__file__).parent.parent / "docs" / "reference" / "http.md"
 METHODS = ("get", "put", "post", "patch", "delete")
 INTRODUCTION = """# HTTP API
 
-Every operation, generated from the API's own description by `tools/http_reference.py`. On a running server `/docs` shows each
-field with its type, bounds and an example, and lets you try it; `/openapi.json` is the same for programs. Fields mean what the
-parameters of the same names mean in [Python](python-calls.md).
+Every operation, written from the API's own description by `tools/http_reference.py`. On a running server, `/docs` shows each
+field with type, bounds and an example, to try; `/openapi.json` is the same for programs. Fields mean the same as the parameters
+of [Python](python-calls.md#parameters).
 
 ```sh
 curl -H "Authorization: Bearer $(perdure admin token)" http://127.0.0.1:8765/v1/users/ana/messages
 ```
 
-- `*` marks what is required. Operations on a conversation also take `agent` and `channel` in the query (`default`).
-- Ids in paths may hold any character; encode them, a slash as `%2F`.
-- A list answers `items` and `next`; give `next` as `cursor` for more. `null`: there is no more.
+- `*`: required. Operations on a conversation also take `agent` and `channel` in the query (`default`).
+- Ids in paths may have any character; encode them, a slash as `%2F`.
+- `X[]` is a list: `items` and `next`. For more, give `next` as `cursor`; `null` is the end. Lists take `limit` and `cursor`.
 - A body is `application/json`. Unknown fields and parameters are refused.
-- With the header `Idempotency-Key`, a write that is repeated is carried out once.
+- With the header `Idempotency-Key`, a repeated write is carried out once.
 - An [error](errors.md) is `application/problem+json` (RFC 9457): `status`, `code`, `detail`, and `errors` for each wrong field.
 """
 AT_THE_ADDRESS = ("user", "agent", "channel")
+PAGING = ("limit", "cursor")
+ANYTHING = "any JSON"
 FIRST = re.compile(r".+?[.!?](?=\s|$)", re.DOTALL)
 
 
@@ -52,17 +54,19 @@ def _parts(description: dict[str, Any]) -> Iterator[str]:
 
 
 def _operation(path: str, method: str, operation: dict[str, Any], schemas: dict[str, Any]) -> Iterator[str]:
-    asked = [_name(one["name"], one.get("required", False)) for one in operation.get("parameters", ()) if _is_own(one)]
+    answers = _answers(operation)
+    paging = PAGING if answers.endswith("[]") else ()
+    asked = [_name(one["name"], one.get("required", False)) for one in operation.get("parameters", ()) if _is_own(one, paging)]
     fields = list(_fields(operation, schemas))
     said = [_first(operation.get("description") or f"{operation['summary']}.")]
     said += [f"Query: {', '.join(asked)}."] if asked else []
     said += [f"Body: {', '.join(fields)}."] if fields else []
-    said += [f"Answers {_answers(operation)}."]
+    said += [f"Answers {answers}."] if answers != ANYTHING else []
     yield f"- `{method.upper()} {path}`: {' '.join(said)}"
 
 
-def _is_own(parameter: dict[str, Any]) -> bool:
-    return parameter["in"] == "query" and parameter["name"] not in AT_THE_ADDRESS
+def _is_own(parameter: dict[str, Any], paging: tuple[str, ...]) -> bool:
+    return parameter["in"] == "query" and parameter["name"] not in (*AT_THE_ADDRESS, *paging)
 
 
 def _name(name: str, required: bool) -> str:
@@ -99,7 +103,7 @@ def _kind(schema: dict[str, Any]) -> str:
         return f"list of {_kind(schema.get('items', {}))}"
     if schema.get("format") == "date-time":
         return "time"
-    return str(schema.get("type", "any JSON"))
+    return str(schema.get("type", ANYTHING))
 
 
 def _answers(operation: dict[str, Any]) -> str:
@@ -118,7 +122,7 @@ def _shape(content: dict[str, Any]) -> str:
         return ", ".join(f"`{one}`" for one in content)
     items = schema.get("properties", {}).get("items")
     if items is not None:
-        return f"a list of {_kind(items.get('items', {}))}"
+        return f"{_kind(items.get('items', {}))}[]"
     if "properties" in schema:
         return ", ".join(f"`{name}`" for name in schema["properties"])
     return _kind(schema)

@@ -41,14 +41,13 @@ Both eras of the protocol are served: the handshake of 2025-11-25 and before, an
 SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[A-Z])")
 ERRORS = """## Errors
 
-What is wrong with a call comes back as a result with `isError`, in one shape: `{"success": false, "error": …, "remedy": …,
-"code": …}`. The codes are those of [Errors](errors.md), and `forbidden` where the API key does not permit it. A tool, prompt or
-resource that does not exist, and a message that cannot be read, is an error of the protocol:
+A failed call is a result with `isError`: `{"success": false, "error": …, "remedy": …, "code": …}`. Codes are those of
+[Errors](errors.md), and `forbidden` where the API key does not permit it. Errors of the protocol:
 
 | Code | When |
 |---|---|
-| -32700 | It is no JSON: cut off, not UTF-8, NaN, nested too deep to be read. |
-| -32600 | It is no single JSON-RPC request: a batch, no method, an id that is none, too long, nested deeper than 100 levels. |
+| -32700 | Not JSON: cut off, not UTF-8, NaN, nested too deep. |
+| -32600 | Not a single JSON-RPC request: a batch, no method, a bad id, too long, nested deeper than 100 levels. |
 | -32601 | The method is not served. |
 | -32602 | A lone surrogate, wrong `params`, no such tool, prompt or resource. |
 | -32603 | The store failed, or a bug; the server's log names it. |
@@ -72,8 +71,8 @@ def cost(offers: Iterable[Offer]) -> int:
 def _sets(every: Any) -> Iterator[str]:
     yield "## Sets of tools\n"
     yield (
-        "`perdure mcp --tools NAMES` offers some of them: names separated by commas, `default` or `all`. Models read the list\n"
-        "of tools in every conversation, so each costs tokens (counted for o200k, the whole answer to `tools/list`).\n"
+        "`perdure mcp --tools NAMES` offers some sets: names separated by commas, `default` or `all`. Each costs tokens in\n"
+        "every conversation (o200k, the whole answer to `tools/list`).\n"
     )
     rows = [f"| `{name}` | {len(every[name])} | {cost(every[name]):,} | {SET_WORDS[name]} |" for name in sets.NAMES]
     for name, names in (("default", sets.DEFAULT), ("all", sets.NAMES)):

@@ -31,8 +31,8 @@ CALLS, SETTINGS = (ROOT / "docs" / "reference" / name for name in ("python-calls
 
 MODULES = {
     "perdure": "The core. `open` gives an `Engine`, which gives a `Memory` for a user.",
-    "perdure.handles": "What hangs on a `Memory` or an `Engine`, reached as `ana.state`, `ana.todos`, `engine.agents`.",
-    "perdure.types": "The values that calls answer with, and what an extractor, a model or an embedder of yours is given.",
+    "perdure.handles": "The parts of a `Memory` or an `Engine`: `ana.state`, `ana.todos`, `engine.agents`.",
+    "perdure.types": "The values that calls return, and those that your extractor, model or embedder gets.",
     "perdure.documents": "Context documents: one JSON file per session, with or without a store.",
     "perdure.testing": "For tests of your own.",
     "perdure.aio": "The same for asyncio: every class has the calls of its twin, as coroutines.",
@@ -51,7 +51,7 @@ INTRO = """# Python calls
 Every public name, written from the code by `tools/reference.py`. `help(call)` has the whole contract, [Parameters](#parameters)
 what can be given; [Python](python.md) shows how the calls work together.
 """
-ABOUT_PARAMETERS = "Those that several calls take, as most mean them. Counts are 0 or more, limits 1 or more.\n"
+ABOUT_PARAMETERS = "Parameters of several calls. Counts are 0 or more, limits 1 or more.\n"
 ERRORS = "Errors, each with its code and whether to retry: {}. See [Errors](errors.md).\n"
 ON_ANOTHER_PAGE = {"Settings": "settings.md", "Layers": "settings.md#layers", "Limits": "settings.md#limits"}
 """Classes whose fields another page lists."""
@@ -94,7 +94,7 @@ def keys(group: str) -> str:
         if name in settings.GROUPS and owner is settings.Settings:
             continue
         default = getattr(standard, name)
-        variable = "in Python only" if name in settings.PYTHON_ONLY else f"`{settings.PREFIX}{name.upper()}`"
+        variable = "none" if name in settings.PYTHON_ONLY else f"`{settings.PREFIX}{name.upper()}`"
         shown = "empty" if default == "" else f"`{default}`"
         lines.append(f"| `{name}` | {variable} | {shown} | {about.text} |")
     return "\n".join([*lines, "", ""])
@@ -117,11 +117,14 @@ def calls() -> str:
     for name, about in MODULES.items():
         parts.append(f"## {name}\n\n{about}\n")
         if name == "perdure.aio":
-            parts.append(f"{', '.join(f'`{one}`' for one in public(name))}.\n")
+            parts.append(
+                f"{', '.join(f'`{one}`' for one in public(name) if not one.startswith('Async'))}; `AsyncX` for each `X`.\n"
+            )
             continue
         told = [
             one_class(title, value) if inspect.isclass(value) else one_value(title, value)
             for title, value in public(name).items()
+            if inspect.isroutine(value) or inspect.isclass(value) or hasattr(value, "__args__")
         ]
         lines = [one for one in told if one.startswith("- ")]
         parts += ["\n".join([*lines, ""])] if lines else []
@@ -148,10 +151,9 @@ def is_error(value: Any) -> bool:
 
 
 def one_value(title: str, value: Any) -> str:
-    """A function, or a constant, in a line."""
+    """A function, or the values of a literal, in a line."""
     if not inspect.isfunction(value):
-        choices = ", ".join(f"`{one}`" for one in getattr(value, "__args__", ()))
-        return f"- `{title}`: {f'One of {choices}' if choices else f'A constant: {type(value).__name__}'}."
+        return f"- `{title}`: One of {', '.join(f'`{one}`' for one in value.__args__)}."
     [node] = ast.parse(textwrap.dedent(inspect.getsource(value))).body
     assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)  # noqa: S101 - it is the source of a function
     return f"- `{called(node)}`: {first_sentence(inspect.getdoc(value) or '')}"
@@ -174,9 +176,9 @@ def one_class(title: str, kind: type) -> str:
 
 
 def for_callers(title: str, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Not the tests of a contract, and not what stores do with a value: its row, its terms, the next version of it."""
+    """Not the parts of a contract, and not what stores do with a value: its row, its terms, the next version of it."""
     written = node.returns is not None and ast.unparse(node.returns) == title
-    return not node.name.startswith("test_") and not (title in types.__all__ and (written or node.name in ("terms", "body")))
+    return title != "StoreContract" and not (title in types.__all__ and (written or node.name in ("terms", "body")))
 
 
 def meanings() -> list[str]:
@@ -236,7 +238,7 @@ def body_of(kind: type) -> list[ast.stmt]:
 
 def signature(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
     arguments = re.sub(r"^(self|cls)(, |$)", "", ast.unparse(node.args)).removeprefix("/, ")
-    returned = f" -> {ast.unparse(node.returns)}" if node.returns else ""
+    returned = f" -> {ast.unparse(node.returns)}" if node.returns and ast.unparse(node.returns) != "None" else ""
     return f"{node.name}({arguments}){returned}"
 
 

@@ -69,7 +69,7 @@ def open(  # noqa: A001 - `perdure.open` reads as what it is, and nothing in thi
     clock: Clock | None = None,
     **models: Unpack[HostModels],
 ) -> Engine:
-    """Open the store at `url` (or the path of a SQLite file), making it if it is new.
+    """Open the store at `url` (or the path of a SQLite file); create it if needed.
 
     Without a URL, the settings name it, else it is a SQLite file in the user's data directory. With `background=True`
     a thread of this process runs the jobs until `close()`; otherwise `perdure worker` or `process()` does. Summaries
@@ -96,7 +96,7 @@ def restore(
     settings: Settings | None = None,
     progress: Progress | None = None,
 ) -> Mapping[str, int]:
-    """Fill the store at `url` from a backup, whichever kind of store that was made on; the rows taken over, by table.
+    """Restore a backup into the store at `url`, of any kind; returns the number of rows by table.
 
     All or nothing. A store that holds data is a `Conflict` unless `replace=True`. Its access log is then that of the backup; if
     the setting `access_log` is on, the log of the space tells of the restore.
@@ -144,7 +144,7 @@ def _chosen(settings: Settings | None, url: str | os.PathLike[str] | None) -> Se
 
 
 class Engine(Handle):
-    """A store and what concerns it as a whole. Data is reached through `memory()`, which binds a scope.
+    """An open store, and everything that concerns it as a whole. Data is reached through `memory()`, which binds a scope.
 
     Safe to share between threads. After a fork, parent and child may both go on using it; a background thread stays
     with the parent.
@@ -170,7 +170,7 @@ class Engine(Handle):
     @property
     @unlogged("it is a setting")
     def limits(self) -> Limits:
-        """The bounds in force; errors quote their names."""
+        """The limits in force; errors quote their names."""
         return self._settings.limits
 
     @unlogged("it opens a handle, whose calls are logged")
@@ -183,7 +183,7 @@ class Engine(Handle):
         space: str | None = None,
         persona: str | None = None,
     ) -> Memory:
-        """A handle bound to one scope: this user, talking with this agent, on this channel. `persona` is another word for
+        """A handle bound to one user, agent and channel. `persona` is another word for
         `agent`.
         """
         if persona is not None:
@@ -195,12 +195,12 @@ class Engine(Handle):
 
     @unlogged("it returns no data")
     def add_tool(self, tool: HostTool) -> None:
-        """Offer a function of yours, declared with `@perdure.tool(…)`, beside the others: in `ana.tools`, over HTTP and MCP."""
+        """Add a function declared with `@perdure.tool(…)` to `ana.tools`, HTTP and MCP."""
         self._services.tools.add(tool)
 
     @property
     def agents(self) -> AgentHandle:
-        """The agents of the space that the settings name: the texts that make them, and the channels they answer on."""
+        """The agents of the space: their texts and channels."""
         return AgentHandle(self._settings.space, self._services.lessons.prompts.agents, self._log)
 
     @property
@@ -212,41 +212,41 @@ class Engine(Handle):
     @property
     @unlogged("it is a setting")
     def zone(self) -> str:
-        """The time zone of the users, as the settings name it."""
+        """The users' time zone, from the settings."""
         return self._settings.zone
 
     @property
     @unlogged("it is a setting")
     def default_user(self) -> str:
-        """The user that is meant where a call of the command line or a page names none; empty: nobody."""
+        """The default user of the command line and the page; may be empty."""
         return self._settings.user
 
     @property
     def api_keys(self) -> ApiKeyHandle:
-        """The keys that let callers in over the network, to the space that the settings name."""
+        """The API keys of the space."""
         space = self._settings.space
         return ApiKeyHandle(space, ApiKeys(self._store, self._clock, space), self._log)
 
     @operation("read")
     def users(self, *, limit: Limit = 1_000) -> Sequence[str]:
-        """The users of the space that the settings name, in order."""
+        """The users of the space, in order."""
         rows = self._settings.limits.page(limit)
         found = {owner.user for owner in self._services.admin.indexer.owners() if owner.space == self._settings.space}
         return sorted(user for user in found if not user.startswith(RESERVED))[:rows]
 
     @operation("admin")
     def accesses(self, limit: Limit = 50, *, before: BeforeId = None) -> Sequence[Access]:
-        """Who did what that concerned the whole space, newest first: what was logged while the setting `access_log` was on."""
+        """List logged calls that concerned the whole space, newest first."""
         return self._services.log.list_(self.scope.owner, limit=limit, before=before)
 
     @unlogged("what jobs change is in the journal")
     def process(self, seconds: Annotated[float, Arg("For how long at most.", ge=0)] = 10.0) -> ProcessReport:
-        """Run the jobs that are due, until none is or the time is up."""
+        """Run due jobs, until none is left or the time is up."""
         return self.worker().process(seconds)
 
     @unlogged("what jobs change is in the journal")
     def worker(self) -> Worker:
-        """A job worker on this store, for a host that wants to run it itself."""
+        """A job worker on this store, to run yourself."""
         from socket import gethostname
 
         name = f"{gethostname()}-{os.getpid()}-{threading.get_ident():x}"
@@ -256,7 +256,7 @@ class Engine(Handle):
 
     @unlogged("it counts and checks, and returns no data")
     def verify(self, progress: Progress | None = None) -> VerifyReport:
-        """Check every invariant, on one consistent snapshot; nothing is changed."""
+        """Check every invariant on one snapshot; changes nothing."""
         from perdure.services.store.verify import verify
 
         return verify(self._store, check_progress(progress))
@@ -265,21 +265,21 @@ class Engine(Handle):
     def backup(
         self, path: str | os.PathLike[str], *, replace: Replace = False, progress: Progress | None = None
     ) -> BackupReport:
-        """Write everything to one file, as of one moment, while writers go on."""
+        """Write everything to one file, as of one moment; writers need not stop."""
         from perdure.services.store.backup import backup
 
         return backup(self._store, check_path(path, "path"), replace=replace, progress=progress)
 
     @operation("read", permission="admin", first=True)
     def export(self, to: Target, *, replace: Replace = False, progress: Progress | None = None) -> ExportReport:
-        """Write every row of each user of the space to one file, as of one moment, and what they share; see `Memory.export`."""
+        """Write all users of the space, and what they share, to one file, as of one moment."""
         return self._services.portability().exporter.export_all(self._settings.space, to, replace=replace, progress=progress)
 
     @operation("change", permission="admin", first=True)
     def import_(
         self, source: Source, *, replace: Replace = False, dry_run: DryRun = False, progress: Progress | None = None
     ) -> ImportReport:
-        """Take over the users of a lossless export under the names they have there, each in one transaction.
+        """Import all users of an export under their names, each in one transaction.
 
         A user that holds data is a `Conflict`, and nothing is changed, unless `replace`.
         """
@@ -289,12 +289,12 @@ class Engine(Handle):
 
     @unlogged("it counts and checks, and returns no data")
     def doctor(self) -> DoctorReport:
-        """Prove a round trip through the store, and say what is degraded."""
+        """Check the store and the configuration."""
         return self._doctor().examine(self._troubles(self._trouble()))
 
     @unlogged("it counts and checks, and returns no data")
     def health(self) -> Health:
-        """What is degraded, and how much there is of everything: a look only, cheap enough to ask for again and again."""
+        """What is degraded, and counts of everything; cheap enough to poll."""
         space, trouble = self._settings.space, self._trouble()
         owners = [owner for owner in self._services.admin.indexer.owners() if owner.space == space]
         users = sum(not owner.user.startswith(RESERVED) for owner in owners)
@@ -328,7 +328,7 @@ class Engine(Handle):
 
     @operation("admin", first=True)
     def purge(self, progress: Progress | None = None) -> PurgeReport:
-        """Forget finished jobs, and give freed space back so that deleted data leaves the disk too."""
+        """Remove finished jobs, overwrite deleted data, and return free space to the disk."""
         check_progress(progress)
         before = self._store.describe().bytes
         removed = self._store.remove_done(before=self._clock.now())
@@ -337,7 +337,7 @@ class Engine(Handle):
 
     @operation("admin", first=True)
     def repair_clock(self) -> ClockReport:
-        """Bring rows that were written by a clock that ran ahead back to now. Set the clock of the machine right first."""
+        """Move timestamps written by a clock that ran ahead back to now. Set the clock of the machine right first."""
         from perdure.services.store.doctor import ClockRepair
 
         return ClockRepair(self._store, self._clock).repair()
@@ -352,13 +352,13 @@ class Engine(Handle):
 
     @operation("admin")
     def reindex(self, progress: Progress | None = None) -> Mapping[Owner, int]:
-        """Make the search index of every user anew, while the old ones answer; how many entries each has."""
+        """Rebuild every user's search index while the old ones answer; returns their sizes."""
         indexer = self._services.admin.indexer
         return {owner: indexer.reindex(owner, progress) for owner in indexer.owners()}
 
     @unlogged("it counts and checks, and returns no data")
     def files(self) -> tuple[StoreFile, ...]:
-        """The files that hold the data, as far as this process can see them."""
+        """The files of the store that this process can see."""
         return self._store.files()
 
     @unlogged("it ends the engine")

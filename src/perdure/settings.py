@@ -159,7 +159,10 @@ def _url(store: object) -> object:
         return store
     from urllib.parse import quote
 
-    return f"sqlite:///{quote(path)}" if isinstance(path, str) and "\0" not in path else path
+    try:
+        return f"sqlite:///{quote(path)}" if isinstance(path, str) and "\0" not in path else path
+    except UnicodeEncodeError:  # a lone surrogate, which is refused by name as in any other setting
+        return path
 
 
 def _check_kinds(settings: Settings) -> None:

@@ -133,7 +133,7 @@ def test_every_field_is_in_the_json(cli: Cli) -> None:
 
 def test_by_default_nothing_is_kept(cli: Cli) -> None:
     done = cli.run("agent", "after", "get_profile", stdin='{"city": "Seattle"}')
-    assert done.stdout == "none\n  mode manual: nothing is saved unless somebody says so\n"
+    assert done.stdout == "none\n  mode manual: results are saved by hand only\n"
     assert (done.exit_code, cli.ana.state.keys()) == (0, [])
 
 
@@ -266,7 +266,7 @@ def test_text_from_memory_is_shown_never_obeyed(cli: Cli, text: str) -> None:
             ("agent", "before", GOAL, "--target", "nowhere"),
             "`--target` = 'nowhere' is unknown; use one of goal, first_step, system",
         ),
-        (("agent", "before", " "), "`goal` is empty; say what is to be done"),
+        (("agent", "before", " "), "`goal` is empty; say what to do"),
         (("agent", "before", GOAL, "--budget", "1"), "`budget_tokens` = 1 must be a whole number of at least 100"),
         (("agent", "before", GOAL, "--deadline", "0"), "`deadline_s` = 0.0 must be a number of seconds above 0"),
         (("agent", "after", "t", "--mode", "always"), "`--mode` = 'always' is unknown; use one of manual, suggest, auto"),

@@ -211,15 +211,15 @@ def test_rows_whose_user_did_not_arrive_are_refused_aloud(
     store.close()
 
 
-def test_doctor_names_the_node_that_does_not_hear_whose_rows_are_meant(
+def test_doctor_names_the_node_that_does_not_get_the_name_of_the_user(
     coordinator: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with perdure.open(coordinator) as engine:
         engine.distribute()
         monkeypatch.setattr(clusters, "knows_the_owner", lambda _, owner: owner.user != _user_on(coordinator, "node-b:5432"))
         degraded = engine.doctor().degraded
-    assert [line for line in degraded if "does not hear" in line] == [
-        "cluster: node node-b:5432 does not hear whose rows are meant; is it of the same version of Citus?"
+    assert [line for line in degraded if "does not get the name" in line] == [
+        "cluster: node node-b:5432 does not get the name of the user; is it of the same version of Citus?"
     ]
 
 

@@ -205,7 +205,7 @@ def test_a_socket_that_a_dead_server_left_is_replaced_and_anything_else_is_not(t
         listen_at(at)
     with pytest.raises(perdure.InvalidInput, match="shorter path"):
         listen_at(tmp_path / ("x" * 200))
-    with pytest.raises(perdure.InvalidInput, match="folder of yours"):
+    with pytest.raises(perdure.InvalidInput, match="your own folder"):
         listen_at(tmp_path / "nowhere" / "s")
 
 

@@ -40,6 +40,22 @@ AVOIDED = (
     "let in",
     "whoever",
     "that which",
+    "hand over",
+    "handed over",
+    "give back",
+    "could be had",
+    "to be had",
+    "rows are meant",
+    "is to be replaced",
+    "as it was built",
+    "as it was exported",
+    "carry on",
+    "carries on",
+    "takes it over",
+    "told of itself",
+    "that nobody sees",
+    "what is held",
+    "bear on",
 )
 COMMENT = re.compile(r"\{#.*?#\}", re.DOTALL)
 FOUND = re.compile(rf"\b({'|'.join(AVOIDED)})\b", re.IGNORECASE)

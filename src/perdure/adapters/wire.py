@@ -139,7 +139,7 @@ def check_status(reply: httpx2.Response, who: str, error_body: Callable[[], obje
 
 
 def unreadable(who: str, why: str) -> Unavailable:
-    return Unavailable(f"the answer of {who} is not used: {why}; check that the URL and the model are meant")
+    return Unavailable(f"the answer of {who} is not used: {why}; check the URL and the model")
 
 
 def late(who: str, deadline_s: float) -> DeadlinePassed:

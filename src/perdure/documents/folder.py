@@ -367,7 +367,7 @@ class ContextFolder:
         context = self._adopted(place, held, fresh, _newest(held, last_batch(place.archive)) + 1)
         replace_file(place.file, fresh)
         context.notes.append(
-            f"{place.file} could not be read: {why}. It is now {aside}; with no good revision left, we start anew"
+            f"{place.file} could not be read: {why}. It is now {aside}; no good revision is left, so this is a new document"
         )
         return context
 

@@ -85,7 +85,7 @@ class ContextManager:
             raise InvalidInput(f"`storage` = {brief(storage)} is unknown; use one of {', '.join(get_args(Storage))}")
 
     def initialize(self) -> None:
-        """Make ready what is missing: the folder. Temporary files of saves that were interrupted are removed."""
+        """Create the folder if needed. Temporary files of saves that were interrupted are removed."""
         self._store.initialize()
 
     def load(self, session_id: str, *, revision: int | None = None) -> ContextData:
@@ -98,11 +98,11 @@ class ContextManager:
         return loaded(self._store, session_id, revision)
 
     def versions(self, session_id: str) -> list[ContextVersion]:
-        """The revisions that are kept, the newest first: three of each document."""
+        """The kept revisions, newest first: three of each document."""
         return self._store.versions(session_id)
 
     def save(self, context: ContextData) -> int:
-        """Store the document, whole or not at all, and what compaction took out of it; its new revision.
+        """Store a document and what compaction took out of it; returns its new revision.
 
         `Conflict` if the stored document is no longer the one that was loaded: load it again and repeat the change.
         """
@@ -123,16 +123,16 @@ class ContextManager:
         return self._store.list_sessions()
 
     def history(self, session_id: str) -> list[HistoryEntry]:
-        """Every entry that was ever in the saved history, in order and whole, also those that compaction took out."""
+        """Every entry ever saved, in order, also those that compaction took out."""
         context, archived = self._store.with_archive(session_id)
         return full_history(archived, context.recent_history)
 
     def archive(self, session_id: str) -> Sequence[Archived]:
-        """Everything that compaction ever took out: entries, text of the summary, facts and tasks; oldest first."""
+        """Everything that compaction took out, oldest first."""
         return self._store.with_archive(session_id)[1]
 
     def import_file(self, path: str | os.PathLike[str], *, replace: bool = False) -> str:
-        """Take over a document that another program wrote, whatever its file is called; the session id in it.
+        """Import a file of another program; returns its session id.
 
         The file stays where it is, with fields of its own that a document does not have. Repeating it does nothing;
         `Conflict` if there is another document under the id, unless `replace`.
@@ -258,7 +258,7 @@ class AsyncContextManager:
 def copy_contexts(
     source: ContextManager, target: ContextManager, session_ids: Iterable[str] | None = None, *, replace: bool = False
 ) -> list[str]:
-    """Copy documents with all of their history, by default all documents; the ids of those that changed the target.
+    """Copy documents with their history, by default all; returns the ids of those that changed.
 
     What the target holds already is left alone, and what it holds an earlier state of is brought up to date, so the call
     may be repeated. `Conflict` if a document of the target went another way, unless `replace`.
@@ -314,7 +314,7 @@ class ContextCompactor:
 
     @_OnClassToo
     def compact(self, context: ContextData, *, force: bool = False) -> bool:
-        """Compact in place where a limit is exceeded; whether history or summary changed.
+        """Compact in place if a limit is exceeded; returns whether history or summary changed.
 
         In this order: more than `max_history` entries leave `keep`; more than `max_tokens` tokens lose their older half
         until they are under; facts are freed of repeats and sorted; tasks that ended a day ago go. Facts and tasks are

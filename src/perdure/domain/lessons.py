@@ -29,7 +29,7 @@ EndedBy = Literal["user", "file", "undo"]
 
 @dataclass(frozen=True, slots=True)
 class LessonOrigin:
-    """Where a lesson was drawn: by which user's talk, and in which fold or message of it."""
+    """Where a lesson comes from: a user, and a fold or message."""
 
     by: str
     """The user; empty in a book of the user's own."""
@@ -109,7 +109,7 @@ class Lesson:
 
     @property
     def trust(self) -> Trust:
-        """Whose word it is: a person's, or an agent's that drew it from talk or noted it."""
+        """Who said it: a person or an agent."""
         return "user" if self.source in BY_PEOPLE else "agent"
 
     @property
@@ -144,7 +144,7 @@ def to_lesson(body: Mapping[str, Any]) -> Lesson:
 
 @dataclass(frozen=True, slots=True)
 class RefusedLesson:
-    """A line that was not taken for a lesson."""
+    """A refused lesson."""
 
     text: str
     why: str
@@ -152,7 +152,7 @@ class RefusedLesson:
 
 @dataclass(frozen=True, slots=True)
 class ReplyReport:
-    """What became of a model's reply: what the user may see of it, and what it asked to be remembered."""
+    """A model's reply without its lessons, and what became of them."""
 
     text: str
     """The reply without the lines that were meant for the memory."""

@@ -14,7 +14,7 @@ CoverageRule = Literal["ledger", "seed_span", "two_sided_span"]
 
 @dataclass(frozen=True, slots=True)
 class Switches:
-    """Where a seed document asks for another behaviour than ours.
+    """Behaviour that a seed document wants differently.
 
     Each is for comparison, and is set in Python; the setting `seed` sets those of one seed at once.
     """
@@ -60,7 +60,7 @@ CHOICES: dict[str, tuple[object, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one call may carry and what may wait. All are settings; the defaults suit chat."""
+    """The largest sizes and counts that are accepted. All are settings; the defaults suit chat."""
 
     message_bytes_max: int = 1_048_576
     """Content and tool call arguments of one message, in UTF-8."""

@@ -57,7 +57,7 @@ class ChatReply:
 
 @dataclass(frozen=True, slots=True)
 class Consultation(Generic[T]):
-    """The outcome of a question: a value if the outcome is `ok` or `repaired`, else why there is none."""
+    """The outcome of a question to a model: a value, or why there is none."""
 
     outcome: Outcome
     value: T | None = None
@@ -72,7 +72,7 @@ class Consultation(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """How often a model was asked for a purpose with one outcome, and what that cost."""
+    """Calls, tokens and time of a model, by purpose and outcome."""
 
     purpose: str
     outcome: str

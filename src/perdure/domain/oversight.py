@@ -54,7 +54,7 @@ NEVER_SAVED = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One thing that was looked at for a goal: taken or not, and why."""
+    """One candidate for a goal: included or not, and why."""
 
     kind: ChoiceKind
     id: str
@@ -99,7 +99,7 @@ class Injection:
 
     @property
     def stable(self) -> str:
-        """The part that changes only when its content does: put it first, so that it stays in a prompt cache."""
+        """The part that seldom changes: put it first, for prompt caches."""
         return "\n\n".join(block.render() for block in self.blocks if not block.volatile)
 
     @property
@@ -114,7 +114,7 @@ class Injection:
 
     @property
     def text(self) -> str:
-        """With `target="goal"`, the goal and behind it what is relevant; else what to put before or beside the goal."""
+        """With `target="goal"`, the goal followed by relevant memory; else the memory alone."""
         if self.target == "goal":
             return (
                 self.goal
@@ -126,7 +126,7 @@ class Injection:
 
 @dataclass(frozen=True, slots=True)
 class SeriesOffer:
-    """A tool's result that looks like entries of a time series, and how it would be merged."""
+    """How a tool's result could be merged into a series."""
 
     name: str
     id_field: str
@@ -151,7 +151,7 @@ class AskedTool:
 
 @dataclass(frozen=True, slots=True)
 class KeptResult:
-    """What became of a tool's result."""
+    """What was kept of a tool's result."""
 
     id: str
     """Of the record of this decision."""
@@ -181,7 +181,7 @@ class KeptResult:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The record of one decision of the overseer, kept for audit."""
+    """A recorded decision of `before` or `after`."""
 
     id: str
     at: datetime

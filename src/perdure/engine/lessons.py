@@ -259,7 +259,7 @@ def why_no_lesson(text: str, *, chars_max: int = LESSON_CHARS_MAX) -> str | None
         return wrong
     lesson = as_lesson(text)
     if lesson is None:
-        return "says nothing that could be followed, or has characters that nobody sees"
+        return "is no rule, or has hidden characters"
     # The line as it was given: a longer one would be cut, and half a lesson may say the opposite.
     if len(" ".join(text.split())) > chars_max + MARKUP_CHARS:
         return f"has more than {chars_max} characters"

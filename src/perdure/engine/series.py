@@ -212,15 +212,15 @@ def in_words(verdict: SpanCoverage, *, count: int, anything: bool, wanted: Span)
         return f"Complete coverage from state{stale}"
     if verdict.coverage == "none":
         if verdict.future == wanted:
-            known = f"; {count} entries are held, not known to be all" if count else ""
-            return f"The range lies in the future, which nothing covers{known}"
+            known = f"; {count} entries are stored, perhaps not all" if count else ""
+            return f"The range is in the future, which is never covered{known}"
         if not anything:
             return "No data in state"
         if verdict.provisional:
             return "Fetched before its entries had settled, need API to fetch it again"
-        return "No entries in requested range" if count == 0 else "Entries are held, but no fetch covers the requested range"
+        return "No entries in requested range" if count == 0 else "Entries are stored, but no fetch covers the requested range"
     if not verdict.gaps:
-        return "Covered up to now; the rest of the range lies in the future"
+        return "Covered up to now; the rest of the range is in the future"
     [first, *more] = verdict.gaps
     if not more and first.start_us == wanted.start_us:
         return f"State only goes back to {from_us(first.end_us).isoformat()}, need API for older data"

@@ -46,7 +46,7 @@ class AdminServices:
 
 
 class JournalHandle(Handle, namespace="journal"):
-    """What was changed, decided and looked at, and by whom."""
+    """Changes, decisions and accesses, and who made them."""
 
     __slots__ = ("_accesses", "_do")
 
@@ -71,7 +71,7 @@ class JournalHandle(Handle, namespace="journal"):
 
     @operation("admin")
     def accesses(self, limit: arg.Limit = 50, *, before: arg.BeforeId = None) -> Sequence[Access]:
-        """Who read or changed what of this user's data, newest first: what was logged while the setting `access_log` was on.
+        """List who read or changed this user's data, newest first, if `access_log` is on.
 
         `before` continues after an entry of the list before: its id.
         """
@@ -122,7 +122,7 @@ class AdminHandle(Handle, namespace="admin"):
 
     @operation("admin", permission="write")
     def reindex(self, progress: Progress | None = None) -> int:
-        """Make the search index of this user anew, while the old one answers; how many entries it has."""
+        """Rebuild this user's search index while the old one answers; returns its size."""
         return self._do.indexer.reindex(self.scope.owner, progress)
 
     @operation("admin", permission="read")
@@ -134,8 +134,7 @@ class AdminHandle(Handle, namespace="admin"):
 
 
 class AgentHandle(Handle, namespace="agents"):
-    """Agents are folders (`agent-ID/` with `soul.md`, `mood.md`, `skill.md`) where the setting `agents_dir` names a place for
-    them, else rows. A text that stands in the folder goes before one in a row."""
+    """The agents of a space: folders if the setting `agents_dir` is set, else rows. A folder's text comes before a row's."""
 
     __slots__ = ("_do",)
 
@@ -174,7 +173,7 @@ class AgentHandle(Handle, namespace="agents"):
         mood: Annotated[str | None, Arg("Its tone at present.", max_length=AGENT_CHARS_MAX, pattern=arg.PLAIN)] = None,
         skill: Annotated[str | None, Arg("What it can do, and how.", max_length=AGENT_CHARS_MAX, pattern=arg.PLAIN)] = None,
     ) -> Agent:
-        """Set what the agent is told of itself; None leaves a text as it is, an empty one takes it away."""
+        """Set an agent's texts; None keeps a text, an empty one removes it."""
         return self._do.save(self.space, id, {"soul": soul, "mood": mood, "skill": skill})
 
     @operation("change", permission="admin")
@@ -199,7 +198,7 @@ class AgentHandle(Handle, namespace="agents"):
 
 
 class ApiKeyHandle(Handle, namespace="api_keys"):
-    """API keys of the space that the settings name. Only digests of them are kept."""
+    """API keys of the space. Only digests of them are kept."""
 
     __slots__ = ("_keys",)
 
@@ -240,7 +239,7 @@ class ApiKeyHandle(Handle, namespace="api_keys"):
 
     @unlogged("asked by the guard of a server for every request; what that reaches is logged")
     def recognise(self, secret: str) -> ApiKey | None:
-        """The key that this is the secret of, if it is in use."""
+        """The key with this secret, if it is in use."""
         return self._keys.recognise(secret)
 
     @unlogged("asked by the guard of a server for every request; what that reaches is logged")
@@ -250,5 +249,5 @@ class ApiKeyHandle(Handle, namespace="api_keys"):
 
     @unlogged("it tells nothing of anybody")
     def in_use(self) -> bool:
-        """Whether any key lets somebody in."""
+        """Whether any key is in use."""
         return self._keys.any_alive()

@@ -101,7 +101,7 @@ Statements = Annotated[Iterable[NewStatement], Arg("The statements, in order.", 
 
 MessageRole = Annotated[Role, Arg("Who said it.")]
 Content = Annotated[str, Arg("What was said.", pattern=PLAIN)]
-OwnId = Annotated[str | None, an_id("An id of yours: repeating it adds no second message.")]
+OwnId = Annotated[str | None, an_id("Your own id: repeating it adds no second message.")]
 SaidAt = Annotated[datetime | None, Arg("When it was said; now, if left out.")]
 IntoSession = Annotated[str | None, an_id("The session; the open one, or a new one after a long silence, if left out.")]
 Tokens = Annotated[int | None, Arg("Its tokens; estimated, if left out.", ge=0, le=2**31 - 1)]

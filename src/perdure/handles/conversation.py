@@ -57,7 +57,7 @@ EXAMPLE = {
 
 
 class DocumentHandle(Handle, namespace="documents"):
-    """A document is a view: its history is the log, its facts are what is known, its tasks are the agent's."""
+    """Sessions as context documents: history from the log, facts from memories, tasks of the agent."""
 
     __slots__ = ("_do",)
 
@@ -150,7 +150,7 @@ OfSession = Annotated[str | None, arg.an_id("Of this session only.", "s-1")]
 
 
 class TranscriptHandle(Handle, namespace="transcripts"):
-    """What jobs have written down. The log stays the truth; a file can be written again from it."""
+    """Markdown files of sessions, written by jobs. The log stays the truth; a file can be written again from it."""
 
     __slots__ = ("_do",)
 
@@ -211,7 +211,7 @@ class ConversationServices:
 
 
 class Conversation(Handle, namespace="conversation"):
-    """The sessions of one address: what is in their working sets, and the summaries of what is not."""
+    """Sessions of one address, their working sets and summaries."""
 
     __slots__ = ("_do",)
 
@@ -238,14 +238,14 @@ class Conversation(Handle, namespace="conversation"):
 
     @property
     def transcripts(self) -> TranscriptHandle:
-        """The Markdown files of this user's sessions; `Unsupported` unless the setting `files_dir` says where they are."""
+        """Markdown files of this user's sessions; needs the setting `files_dir`."""
         if self._do.transcripts is None:
             raise Unsupported("no transcripts are kept; set `files_dir` to the folder they should be in")
         return TranscriptHandle(self.scope, self._do.transcripts, self._log)
 
     @property
     def documents(self) -> DocumentHandle:
-        """Sessions as context documents: one JSON document each, to load, change and save."""
+        """Sessions as JSON documents to load, change and save."""
         return fresh_as(self, DocumentHandle(self.scope, self._do.documents, self._log))
 
     @operation("read")
@@ -258,7 +258,7 @@ class Conversation(Handle, namespace="conversation"):
         *,
         limit: arg.Limit = 100,
     ) -> Sequence[SessionLine]:
-        """Sessions of this user at all addresses, the last active first; with `source`, those on its channels.
+        """List this user's sessions at all addresses, the last active first; with `source`, on its channels.
 
         The channels of a source are called `SOURCE:NUMBER`, as in `discord:42`.
         """
@@ -281,7 +281,7 @@ class Conversation(Handle, namespace="conversation"):
 
     @operation("erase", about=names("session", "session"))
     def delete(self, session: arg.SessionRef) -> int:
-        """Delete the messages of a session and what was derived from them; how many messages there were.
+        """Delete a session's messages and everything derived from them; returns how many messages.
 
         Its id can be used again: what names it begins anew. A spine that tells of it is made anew by a job.
         """
@@ -381,14 +381,14 @@ class Conversation(Handle, namespace="conversation"):
         *,
         session: arg.SessionOrCurrent = None,
     ) -> Digest:
-        """One version of a layer of a session (default: the open one), or of the user's spine; else `NotFound`."""
+        """One version of a session's summary (default: the open one), or of the user's spine; else `NotFound`."""
         return self._do.sessions.digest(self.scope, kind, version, session=session)
 
     @operation("read", about=names("", "digest"))
     def expand(
         self, digest: Digest, *, whole: Annotated[bool, Arg("Also the messages of the versions before it.")] = False
     ) -> Iterator[Message]:
-        """The messages that a digest stands for; with `whole`, also those of the versions that it continues."""
+        """The messages that a digest covers; with `whole`, also those of earlier versions."""
         return self._do.sessions.expand(self.scope, digest, whole=whole)
 
     @operation("read")

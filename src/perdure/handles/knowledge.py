@@ -44,7 +44,7 @@ TodoId = Annotated[str, arg.an_id("The todo's id.", "t-1")]
 
 
 class InstructionHandle(Handle, namespace="instructions"):
-    """What the user has told this agent to do from now on."""
+    """The user's standing instructions to this agent."""
 
     __slots__ = ("_do",)
 
@@ -111,7 +111,7 @@ class KnowledgeServices:
 
 
 class Memories(Handle, namespace="memories"):
-    """What is known, as memories: one row per key, each holding statements."""
+    """Memories, each with its statements."""
 
     __slots__ = ("_do", "_sessions")
 
@@ -388,7 +388,7 @@ class EntityHandle(Handle, namespace="entities"):
 
 
 class TodoHandle(Handle, namespace="todos"):
-    """What the user means to do, as far as this agent was told."""
+    """The user's todos with this agent."""
 
     __slots__ = ("_do",)
 
@@ -398,7 +398,7 @@ class TodoHandle(Handle, namespace="todos"):
 
     @property
     def tasks(self) -> TaskHandle:
-        """What this agent itself is doing."""
+        """The agent's own tasks."""
         return TaskHandle(self.scope, self._do, self._log)
 
     @operation("change")
@@ -447,7 +447,7 @@ class TodoHandle(Handle, namespace="todos"):
 
 
 class TaskHandle(Handle, namespace="tasks"):
-    """What this agent itself is doing."""
+    """The agent's own tasks."""
 
     __slots__ = ("_do",)
 

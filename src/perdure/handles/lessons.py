@@ -36,7 +36,7 @@ class LessonServices:
 
 
 class LessonHandle(Handle, namespace="lessons"):
-    """The lessons that hold at this address: those of the space, of its agent, of the user, and of the channel.
+    """The lessons that apply here: of the space, agent, user and channel.
 
     Where no scope is given, the one is meant that lessons from here go to: the setting `lessons_scope`, or `channel` where
     others talk, too (`conversation.configure(shared=True)`); in a set-up of one user (the setting `user`) `agent` where the
@@ -73,7 +73,7 @@ class LessonHandle(Handle, namespace="lessons"):
     ) -> Lesson:
         """Keep a lesson; the same words again change nothing. It is of a scope, or of one agent.
 
-        `InvalidInput` says why if it is none: boilerplate, an order to a model, a secret, characters that nobody sees; or if
+        `InvalidInput` says why if it is none: boilerplate, an order to a model, a secret, hidden characters; or if
         others talk on this channel and it would reach everybody.
         """
         return self._do.add(self.scope, text, scope, agent)

@@ -64,7 +64,7 @@ def _of_run(_memory: Memory, _given: Mapping[str, Any], ran: GoalRun) -> Iterabl
 
 
 class Memory(Handle):
-    """What one user and one agent have between them on one channel. Cheap to make, safe to share between threads."""
+    """The memory of one user, for one agent on one channel. Cheap to make, safe to share between threads."""
 
     __slots__ = ("_do",)
 
@@ -74,12 +74,12 @@ class Memory(Handle):
 
     @property
     def conversation(self) -> Conversation:
-        """The sessions of this address: their working sets, the layers over them, and their transcripts."""
+        """Sessions, summaries and transcripts."""
         return fresh_as(self, Conversation(self.scope, self._do.conversation, self._log))
 
     @property
     def memories(self) -> Memories:
-        """What is known: listing, looking back, correcting, pinning, archiving, learning."""
+        """Facts: list, correct, pin, archive, learn."""
         return fresh_as(self, Memories(self.scope, self._do.knowledge, self._do.conversation.sessions, self._log))
 
     @property
@@ -89,17 +89,17 @@ class Memory(Handle):
 
     @property
     def todos(self) -> TodoHandle:
-        """What the user means to do, as told to this agent; and the agent's own tasks."""
+        """The user's todos with this agent, and the agent's own tasks."""
         return fresh_as(self, TodoHandle(self.scope, self._do.knowledge.todos, self._log))
 
     @property
     def instructions(self) -> InstructionHandle:
-        """What the user has told this agent to do from now on."""
+        """The user's standing instructions to this agent."""
         return fresh_as(self, InstructionHandle(self.scope, self._do.knowledge.instructions, self._log))
 
     @property
     def lessons(self) -> LessonHandle:
-        """How to behave, as learned before: by everybody's agents, by this one, from this user, or on this channel."""
+        """Rules of behaviour for this agent, user and channel."""
         return LessonHandle(self.scope, self._do.lessons.lessons, self._log)
 
     @property
@@ -114,22 +114,22 @@ class Memory(Handle):
 
     @property
     def journal(self) -> JournalHandle:
-        """What was changed, decided and looked at, and by whom."""
+        """Changes, decisions and accesses, and who made them."""
         return JournalHandle(self.scope, self._do.admin, self._do.log, self._log)
 
     @property
     def tools(self) -> Tools:
-        """What an agent may be given as tools, those of the host among them; what it stores by them is the agent's word."""
+        """Tools for a model, your own included; what it stores with them has the agent's trust."""
         return Tools(self.as_agent(), self._do.oversight.keeper, self._do.tools, self._log)
 
     @unlogged("it opens a handle")
     def as_agent(self) -> Memory:
-        """The same for a model: what it stores is the agent's word, which stands beside a person's and never against it."""
+        """The same handle with an agent's trust: it cannot overwrite what a person said."""
         return bound(self.scope, self._do.by_agent())
 
     @property
     def admin(self) -> AdminHandle:
-        """Upkeep of this user's data: counts, jobs, the search index, what models cost."""
+        """Counts, jobs, the search index and model costs of this user."""
         return fresh_as(self, AdminHandle(self.scope, self._do.admin, self._log))
 
     # -- what is known
@@ -222,7 +222,7 @@ class Memory(Handle):
         replace: arg.Replace = False,
         progress: Progress | None = None,
     ) -> ExportReport:
-        """Write all of this user's data, as of one moment, whichever agents and channels it came by.
+        """Write all of this user's data to a file, as of one moment.
 
         `jsonl`: every row as a line, to a file (packed if its name ends with `.gz`) or to something open in binary mode;
         `import_` brings back exactly that. `vault`: a folder of Markdown notes, in which only what has changed is written;
@@ -236,11 +236,11 @@ class Memory(Handle):
         source: Source,
         format: arg.ImportFormat = "auto",
         *,
-        replace: Annotated[bool, Arg("In place of all that is held of the user.")] = False,
+        replace: Annotated[bool, Arg("Replace all data of the user.")] = False,
         dry_run: arg.DryRun = False,
         progress: Progress | None = None,
     ) -> ImportReport:
-        """Take over data as this user's: a lossless export (`jsonl`), or what a `vault`, `mem0`, `mcp` or a plugin has.
+        """Import data for this user: an export (`jsonl`), or data of a `vault`, `mem0`, `mcp` or a plugin.
 
         An export replaces nothing unless `replace`: a user that holds data is a `Conflict`. It is taken over as a whole or not
         at all. The others are proposals that are added to what is known; doing it again changes nothing.
@@ -266,7 +266,7 @@ class Memory(Handle):
         neighbours: Annotated[int, Arg("Messages on either side of a found one.", ge=0, le=NEIGHBOURS_MAX)] = 0,
         explain: Annotated[bool, Arg("Say in words why each hit stands where it does.")] = False,
     ) -> Recall:
-        """What is remembered that answers `query`, best first, each hit with its source and the trace of its score.
+        """Search everything stored for `query`, best first, each hit with its source and score.
 
         Only what is current, and what this agent may see. What the answer does not cover stands in `uncovered`.
         """
@@ -299,7 +299,7 @@ class Memory(Handle):
         target: Annotated[GoalTarget, Arg("Where the text goes.")] = "first_step",
         deadline_s: Annotated[float, Arg("Seconds; then the goal runs with what is ready.", gt=0, le=60)] = 2.0,
     ) -> Injection:
-        """What to give to an agent before it works on `goal`: saved state, series, memories, lessons that matter; or nothing.
+        """Get what an agent needs for `goal`: state, series, memories, lessons; or nothing.
 
         With the target `goal`, the text is the goal with what is relevant behind it. Why each thing was taken or left is
         in `choices`; the decision is recorded, see `journal.decisions()`.
@@ -320,7 +320,7 @@ class Memory(Handle):
         arguments: arg.ToolArguments = None,
         deadline_s: arg.Deadline = 5.0,
     ) -> KeptResult:
-        """What to keep of a tool's result: nothing (mode `manual`), a suggestion (`suggest`), or it is saved (`auto`).
+        """Keep a tool's result: not at all (mode `manual`), as a suggestion (`suggest`), or saved (`auto`).
 
         A `window` counts as covered, or what the `arguments` say; `covers` tells how much. Secrets are refused.
         """
@@ -352,7 +352,7 @@ class Memory(Handle):
         deny: arg.Denied = (),
         window: DeclaredWindows = None,
     ) -> GoalRun:
-        """Have an agent work on a goal: `agent(text, tools)` is called with the goal and what is relevant, and with the tools.
+        """Call `agent(text, tools)` with a goal and what is relevant to it.
 
         Each result of a tool is looked at on its way to the agent, as `after` does; `window` as in `perdure.tool`, or by name.
         """
@@ -370,7 +370,7 @@ class Memory(Handle):
         *,
         budget_tokens: arg.ContextBudget = None,
     ) -> Context:
-        """What the agent should be given now: what is remembered of this user, then the conversation as it stands.
+        """Get what the agent needs now: memories of this user, then the conversation.
 
         With a `goal` (a question, or what is to be done), what fits it is looked up, too, and it is asked at the end. Ends
         a session that was silent for too long and folds what is due before it answers. Never over the budget (default: the
@@ -388,7 +388,7 @@ class Memory(Handle):
         budget_tokens: arg.Budget = BUDGET_TOKENS,
         lessons: Annotated[bool, Arg("With the lessons; a context has them, too.")] = True,
     ) -> Prompt:
-        """What the agent should be told of itself: soul, mood, memory (the lessons that hold here) and skill, then the time.
+        """Get the agent's system prompt: soul, mood, lessons, skill and the time.
 
         The agent is that of this handle; if it names none, the one that the channel is mapped to (`engine.agents`). Files are
         read anew each time. Never over the budget: then those lessons are shown that fit `request` best. Beside a context, hand

@@ -39,7 +39,7 @@ class OversightServices:
 
 @dataclass(frozen=True, slots=True)
 class GoalRun:
-    """A goal that an agent worked on: its answer, what it was given, and what was kept of its tools' results."""
+    """The result of `run`: the agent's answer, what it was given, and what was kept."""
 
     answer: Any
     injection: Injection

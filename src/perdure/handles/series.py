@@ -92,7 +92,7 @@ class UserSeries(Handle, namespace="series"):
 
     @operation("read")
     def list(self, limit: arg.Limit = 100) -> Sequence[Series]:
-        """List series with their books, by name."""
+        """List series with their counts, by name."""
         return self._do.series.list_series(self.scope.owner, limit=limit)
 
 
@@ -146,7 +146,7 @@ class SeriesHandle(Handle, namespace="series"):
 
     @operation("erase", span=DELETE)
     def remove(self) -> int:
-        """Delete it with everything it holds; how many entries that were."""
+        """Delete the series; returns how many entries it had."""
         if self._noted is not None:
             self._note(*self._itself())
         return self._do.series.remove(self.scope.owner, self.name)
@@ -164,7 +164,7 @@ class SeriesHandle(Handle, namespace="series"):
         infer: Annotated[Infer, Arg("`batch_span`: without a window, the time between the entries is covered.")] = "none",
         strict: Annotated[bool, Arg("Store none if one is bad.")] = False,
         api_calls: Annotated[int, Arg("How many API calls this took, for the statistics.", ge=0, le=10**9)] = 1,
-        request: Annotated[str | None, arg.an_id("An id of yours: repeating the merge changes nothing.")] = None,
+        request: Annotated[str | None, arg.an_id("Your own id: repeating the merge changes nothing.")] = None,
     ) -> MergeResult:
         """Merge what was fetched, by id.
 
@@ -192,7 +192,7 @@ class SeriesHandle(Handle, namespace="series"):
         wait_s: Wait = 120.0,
         limit: Entries = None,
     ) -> SeriesAnswer:
-        """Answer for the range, calling `fetcher(window)` only for what is not covered.
+        """Get a range, calling `fetcher(window)` only for gaps.
 
         The fetcher returns entries, or a `Page` with a cursor, and is then called again as `fetcher(window, cursor)`. It
         may be async. Others who want the same gap wait for this fetch. What fails is named in `failures`.
@@ -220,7 +220,7 @@ class SeriesHandle(Handle, namespace="series"):
         wait_s: Wait = 120.0,
         limit: Entries = None,
     ) -> Callable[[Callable[..., Any]], Callable[..., dict[str, Json]]]:
-        """Turn a function `f(start, end)` that asks an API into one that asks only for what is not held.
+        """Wrap a function `f(start, end)` that calls an API, so that it is called only for gaps.
 
         The new function returns the seed's query result: entries, coverage, gaps, reason.
         """
@@ -331,7 +331,7 @@ class SeriesHandle(Handle, namespace="series"):
 
     @operation("read")
     def entries(self, start: FromStart = None, end: UpToEnd = None) -> Iterator[Entry]:
-        """All entries in the range, oldest first, read as they are needed."""
+        """Iterate over the entries of a range, oldest first."""
         return self._do.aggregates.entries(self.scope.owner, self.name, start, end)
 
     @operation("read")
@@ -349,7 +349,7 @@ class SeriesHandle(Handle, namespace="series"):
 
     @operation("read")
     def rows(self, start: FromStart = None, end: UpToEnd = None) -> list[dict[str, Json]]:
-        """All entries in the range as objects, with `_id`, `_at`, `_first_seen` and `_last_seen` beside their own fields."""
+        """The entries of a range as objects, with `_id`, `_at`, `_first_seen` and `_last_seen` added."""
         return [flat(entry) for entry in self.entries(start, end)]
 
     @operation("read")

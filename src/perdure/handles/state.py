@@ -25,7 +25,7 @@ Pattern = Annotated[
 Expected = Annotated[
     int | None, Arg("Only if this is the current revision; 0: only if there is none.", ge=0, le=arg.NUMBER_MAX)
 ]
-Request = Annotated[str | None, arg.an_id("An id of yours: repeating it makes no second revision.")]
+Request = Annotated[str | None, arg.an_id("Your own id: repeating it makes no second revision.")]
 OfRevision = Annotated[int | None, Arg("An earlier revision.", ge=1, le=arg.NUMBER_MAX)]
 
 
@@ -48,7 +48,7 @@ class State(Handle, namespace="state"):
         expected: Expected = None,
         expires_in_s: Annotated[float | None, Arg("Seconds until it is deleted.", gt=0, le=arg.SECONDS_MAX)] = None,
         request: Request = None,
-        verbatim: Annotated[bool, Arg("Give it back as it is: not searched, not shown to agents, secrets left in it.")] = False,
+        verbatim: Annotated[bool, Arg("Return it unchanged: not searched, not shown to agents, secrets left in it.")] = False,
         index: Annotated[
             Sequence[IndexText], Arg("Texts to find it by in meaning; it is then verbatim.", max_length=TEXTS_MAX)
         ] = (),
@@ -162,5 +162,5 @@ class State(Handle, namespace="state"):
 
     @operation("change", span=DELETE)
     def clear(self) -> int:
-        """Delete every key; how many there were. Each can be restored."""
+        """Delete every key; returns how many. Each can be restored."""
         return self._service.clear(self.scope.owner)

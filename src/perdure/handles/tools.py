@@ -66,7 +66,7 @@ class Tool:
 
 
 class Tools(Handle, namespace="tools"):
-    """A registry bound to one scope, in sets. `read_only()` returns one that cannot write, `only()` one with some sets."""
+    """Tools bound to one scope, in sets. `read_only()` returns one that cannot write, `only()` one with some sets."""
 
     __slots__ = ("_host", "_keeper", "_kept", "_memory", "_open_series", "_read_only", "_sets", "_state", "_tools")
 

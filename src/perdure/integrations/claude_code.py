@@ -106,7 +106,7 @@ def learn(memory: Memory, event: Mapping[str, Any]) -> int:
     """Log what was said since the last time, from the transcript that an event names; how many messages that were."""
     session, path = event.get("session_id"), event.get("transcript_path")
     if not isinstance(session, str) or not session or not isinstance(path, str) or not path:
-        raise InvalidInput("the event has no `session_id` or no `transcript_path`; hand over what Claude Code sends to a hook")
+        raise InvalidInput("the event has no `session_id` or no `transcript_path`; pass what Claude Code sends to a hook")
     key = f"claude-code/{session}"
     entries = _newest(Path(path))
     last = memory.state.load(key)

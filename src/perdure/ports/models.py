@@ -97,7 +97,7 @@ class Extractor(Protocol):
 class Reranker(Protocol):
     @property
     def name(self) -> str:
-        """What it is called in the trace of a hit."""
+        """Its name in the trace of a hit."""
 
     def rerank(self, question: str, texts: Sequence[str]) -> Sequence[float]:
         """One score per text, higher is better, in the order of `texts`. Never called inside a transaction."""

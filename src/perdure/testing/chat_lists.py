@@ -15,7 +15,7 @@ TOOL_RESPONSE = ("<tool_response>", "</tool_response>")
 
 
 def chat_problems(messages: Sequence[Mapping[str, Any]], *, system: bool = True, tools: bool = True) -> list[str]:
-    """What strict chat templates would refuse in a list in OpenAI's form, in words; empty if nothing.
+    """What strict chat templates would refuse in a list in OpenAI's form.
 
     Pass `system=False` for models without a system role, such as the first Gemmas, and `tools=False` for those without tools.
     """

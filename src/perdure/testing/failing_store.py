@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class FailingStore:
-    """Passes everything on to another store, except the transactions that were told to fail."""
+    """A store that fails on demand, over another store."""
 
     def __init__(self, inner: Store) -> None:
         self._inner = inner

@@ -161,7 +161,7 @@ class _QuietServer(ThreadingHTTPServer):
 
 
 class ScriptedModelServer:
-    """Plays one act for each question: first the script, then the act that was set with `always`.
+    """A model server that answers from a script.
 
     Unless told otherwise it answers: vectors for texts, and words that fit the schema it was sent.
     """

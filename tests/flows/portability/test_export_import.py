@@ -279,6 +279,12 @@ class TestWhatIsRefused:
             target.memory("ana").import_(io.BytesIO(gzip.compress(data)[:-100]))
         assert not any(everything(target).values())
 
+    @pytest.mark.parametrize("form", ["auto", "jsonl", "mem0"])
+    def test_a_file_open_in_text_mode_is_refused_by_name(self, data: bytes, target: Any, form: str) -> None:
+        with pytest.raises(InvalidInput, match="open it in binary mode"):
+            target.memory("ana").import_(io.StringIO(data.decode()), form)
+        assert not any(everything(target).values())
+
     def test_a_changed_letter_is_noticed(self, data: bytes, target: Any) -> None:
         assert b"Lives in Oslo" in data
         with pytest.raises(InvalidInput, match="altered"):

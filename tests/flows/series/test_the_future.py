@@ -117,7 +117,7 @@ def test_meetings_of_tomorrow_are_not_said_to_be_none(ana: perdure.Memory) -> No
     told: Any = ana.before(goal, target="goal").values[NAME]
     assert told["coverage"] == "none"
     assert told["note"] == (
-        "nothing of this time is held; what comes from 2025-10-29T00:00:00Z on is not covered: ask the source about it"
+        "nothing is stored for this time; what comes from 2025-10-29T00:00:00Z on is not covered: ask the source about it"
     )
     assert "covers nothing from 2025-10-29T00:00:00+00:00 on" in str(ana.context(goal).blocks)
 
@@ -126,7 +126,7 @@ def test_of_today_what_is_over_is_held_and_the_rest_is_not(ana: perdure.Memory) 
     told: Any = ana.before("Which meetings do I have today?", target="goal").values[NAME]
     assert told["coverage"] == "partial"
     assert told["note"] == (
-        "all of it up to 2025-10-28T12:00:00Z is held (1 entries); nothing of it needs fetching; "
+        "all of it up to 2025-10-28T12:00:00Z is held (1 entry); nothing of it needs fetching; "
         "what comes from 2025-10-28T12:00:00Z on is not covered: ask the source about it"
     )
 
@@ -139,7 +139,7 @@ def test_entries_without_a_window_are_held_and_not_known_to_be_all() -> None:
     told: Any = ana.before("Which meetings did I have in the last 10 hours?", target="goal").values[NAME]
     assert (told["count"], told["coverage"]) == (8, "none")
     assert told["note"] == (
-        "8 entries are held, not known to be all: no fetch covers this time; fetch 2025-10-28T02:00:00Z to 2025-10-28T12:00:00Z"
+        "8 entries are stored, perhaps not all: no fetch covers this time; fetch 2025-10-28T02:00:00Z to 2025-10-28T12:00:00Z"
     )
     assert "does not hold all of" in str(ana.context("Which meetings did I have in the last 10 hours?").blocks)
 
@@ -153,4 +153,4 @@ def test_of_time_that_was_fetched_before_it_had_settled_nobody_says_that_it_was_
     clock.move(hours=2)
     told: Any = ana.before("Which meetings did I have in the last 10 hours?", target="goal").values[NAME]
     assert (told["count"], told["coverage"]) == (1, "none")
-    assert told["note"].startswith("1 entry is held, not known to be all: this time was fetched before it had settled; fetch ")
+    assert told["note"].startswith("1 entry is stored, perhaps not all: this time was fetched before it had settled; fetch ")

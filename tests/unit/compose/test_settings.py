@@ -116,6 +116,12 @@ def test_the_path_of_a_file_names_a_store(given: str | Path, path: str) -> None:
     assert (found.kind, found.path) == ("sqlite", path)
 
 
+@pytest.mark.parametrize("path", ["some/where\udfff", "a\udc80.db", Path("some/where\udfff")])
+def test_a_path_that_is_no_text_is_refused_by_name(path: str | Path) -> None:
+    with pytest.raises(InvalidInput, match="setting `url` contains a lone surrogate"):
+        perdure.open(path)
+
+
 def test_a_store_is_opened_by_the_path_of_its_file(tmp_path: Path) -> None:
     with perdure.open(tmp_path / "a b.db") as engine:
         engine.memory(user="ana").append("user", "hello")

@@ -38,7 +38,7 @@ def test_lines_written_and_taken_out_by_hand_are_told() -> None:
     assert (edited.added, edited.removed) == ((TEXTS[2],), (name(TEXTS[0]),))
     assert [one.why for one in edited.refused] == [
         "is an order to a model",
-        "says nothing that could be followed, or has characters that nobody sees",
+        "is no rule, or has hidden characters",
     ]
 
 

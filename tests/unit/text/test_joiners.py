@@ -43,7 +43,7 @@ def test_everywhere_else_they_are_taken_out(joiner: str, text: str) -> None:
     dirty = text.format(joiner * 200)
     assert without_stray_joiners(dirty) == text.format("")
     assert fenced(dirty) == text.format("")
-    assert flaw(f"Ana wrote {dirty} today") == "has characters that nobody sees"
+    assert flaw(f"Ana wrote {dirty} today") == "has hidden characters"
 
 
 @pytest.mark.parametrize("text", NEEDED.values(), ids=NEEDED.keys())
@@ -51,7 +51,7 @@ def test_two_hundred_in_a_row_become_the_one_that_is_needed(text: str) -> None:
     dirty = text.replace("\u200d", "\u200d" * 200).replace("\u200c", "\u200c" * 200)
     assert without_stray_joiners(dirty) == text
     assert fenced(dirty.replace("\u200d\u200d", "\u200d\u200b\u200d")) == text, "nor with something else between them"
-    assert flaw(f"Ana wrote {dirty} today") == "has characters that nobody sees"
+    assert flaw(f"Ana wrote {dirty} today") == "has hidden characters"
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_flags_that_are_written_with_tags_stay(place: str) -> None:
 def test_tags_that_are_no_flag_are_taken_out(tags: str) -> None:
     dirty = _tagged(tags)
     assert fenced(dirty) == "🏴"
-    assert flaw(f"Ana wrote {dirty} today") == "has characters that nobody sees"
+    assert flaw(f"Ana wrote {dirty} today") == "has hidden characters"
 
 
 def test_what_unicode_says_to_ignore_is_taken_out() -> None:

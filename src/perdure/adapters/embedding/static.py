@@ -127,7 +127,7 @@ def read_table(content: bytes) -> VectorTable:
         raise Corrupt("the embedder's table is of another format than this perdure reads; install perdure again")
     body = memoryview(content)[HEADER.size :]
     if len(body) != vocabulary_bytes + 4 * rows + rows * dims or hashlib.sha256(body).digest() != digest:
-        raise Corrupt("the embedder's table is not as it was built; install perdure again")
+        raise Corrupt("the embedder's table is damaged; install perdure again")
     pieces = str(body[:vocabulary_bytes], "utf-8").split("\n")
     scales = np.frombuffer(body, "<f4", rows, vocabulary_bytes)
     codes = np.frombuffer(body, np.int8, rows * dims, vocabulary_bytes + 4 * rows).reshape(rows, dims)
@@ -166,7 +166,7 @@ class KinTable:
         body = memoryview(content)[KIN_HEADER.size :]
         expected = size + 4 * (words + 1) + 3 * pairs
         if magic != KIN_MAGIC or len(body) != expected or hashlib.sha256(body).digest() != digest:
-            raise Corrupt("the table of near words is not as it was built; install perdure again")
+            raise Corrupt("the table of near words is damaged; install perdure again")
         self._words = str(body[:size], "utf-8").split("\n")
         self._places = dict(zip(self._words, range(words), strict=True))
         at = size + 4 * (words + 1)

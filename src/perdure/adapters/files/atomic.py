@@ -259,7 +259,7 @@ def owner_folder(root: Path, owner: Owner) -> Path:
 def check_root(root: Path) -> None:
     """`Unavailable` if something else than a folder stands at `root`: nobody may say then that a file is not there."""
     if root.exists() and not root.is_dir():
-        raise Unavailable(f"{root} is not a folder; see that what it should be is there, then try again")
+        raise Unavailable(f"{root} is not a folder; restore the folder, then try again")
 
 
 def make_folder(folder: Path) -> None:

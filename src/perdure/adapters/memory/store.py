@@ -365,7 +365,7 @@ class MemoryStore:
             raise InvalidInput(f"a store in memory takes backups of schema version {SCHEMA_VERSION}, not {schema_version}")
         with self._open():
             if not replace and any(rows for held in self._owners.values() for rows in held.rows.values()):
-                raise Conflict("the store is not empty; choose a new one, or say that it is to be replaced")
+                raise Conflict("the store is not empty; choose an empty store, or replace it (`replace`, `--replace`)")
             owners: dict[Owner, OwnerTables] = {}
             counts: dict[str, int] = {}
             for table, content in tables:

@@ -190,7 +190,7 @@ def lost_on_the_way(read: Callable[[Owner | None, Callable[[Cursor[Any]], Any]],
             found.append(f"cluster: node {node} does not answer a request: {error}")
             continue
         if not known:
-            found.append(f"cluster: node {node} does not hear whose rows are meant; is it of the same version of Citus?")
+            found.append(f"cluster: node {node} does not get the name of the user; is it of the same version of Citus?")
     return found
 
 

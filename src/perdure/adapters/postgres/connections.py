@@ -50,7 +50,7 @@ MEANING: dict[type[Exception], tuple[type[PerdureError], str]] = {
     errors.InvalidTextRepresentation: (
         # The policies of the tables say so; no statement of ours has PostgreSQL read a value from a text.
         Unavailable,
-        "whose rows are meant did not reach the server that holds them; if the store was distributed meanwhile, open it again",
+        "the user's name did not reach the server with its rows; if the store was distributed meanwhile, open it again",
     ),
     errors.InvalidPassword: (Unavailable, "PostgreSQL refused the password; correct it in the URL"),
     errors.InvalidAuthorizationSpecification: (Unavailable, "PostgreSQL refused the role; correct it in the URL"),
@@ -88,7 +88,7 @@ def in_our_words(error: psycopg.Error) -> PerdureError:
     if isinstance(error, AnswerLost):
         return Unavailable("PostgreSQL was lost while it committed; what was written may be there or not; look, then repeat it")
     if isinstance(error, psycopg_pool.PoolTimeout):
-        return Unavailable(f"no connection to PostgreSQL could be had in time; {GONE}")
+        return Unavailable(f"no connection to PostgreSQL in time; {GONE}")
     if isinstance(error, psycopg_pool.PoolClosed):
         return Unavailable("the store is closed; open it again")
     kind, words = next(MEANING[one] for one in type(error).__mro__ if one in MEANING)

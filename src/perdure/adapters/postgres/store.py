@@ -327,7 +327,7 @@ class PostgresStore:
             if not replace:
                 for table in TABLES:
                     if cursor.execute(f"SELECT 1 FROM {table} LIMIT 1".encode()).fetchone() is not None:
-                        raise Conflict("the store is not empty; choose a new one, or say that it is to be replaced")
+                        raise Conflict("the store is not empty; choose an empty store, or replace it (`replace`, `--replace`)")
             counts = contents.take_over(cursor, schema_version, tables, self._known, self._deadline_s)
             if self._role is not None:
                 migrating.app_role(cursor, self._schema)

@@ -221,7 +221,7 @@ class SqlitePool:
             self._file = inode(self.path)
         elif not self._is_there():
             raise Unavailable(
-                f"the store's file {self.path} was removed or replaced while it was open, so nothing is stored in it any more; "
+                f"the store's file {self.path} was removed or replaced while it was open, so it is not written any more; "
                 "put the right file in place, then open the store again"
             )
 

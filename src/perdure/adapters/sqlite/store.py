@@ -320,7 +320,7 @@ class SqliteStore:
             try:
                 if not replace and any(connection.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone() for table in TABLES):
                     raise Conflict(
-                        f"the store at {self._path} is not empty; choose a new one, or say that it is to be replaced"
+                        f"the store at {self._path} is not empty; choose an empty store, or replace it (`replace`, `--replace`)"
                     )
                 counts = self._refill(connection, schema_version, tables)
                 connection.execute("COMMIT")

@@ -29,7 +29,7 @@ CUT_MARK = " has the whole]"
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A piece of remembered text, with what it is and where it came from."""
+    """A piece of remembered text with its kind and source."""
 
     kind: BlockKind
     """`foundation`, `instructions`, `spine`, `lessons`, `session_digest`, `previous_tail`, `left_off`, `summary`,
@@ -45,13 +45,13 @@ class Block:
     """Ids of the messages and statements that it shows word for word."""
 
     def render(self) -> str:
-        """The text behind a fence that it cannot close itself: it is data, not an instruction."""
+        """The text, fenced as data; it cannot close the fence."""
         return frame(self.kind, self.title, self.source, self.text)
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Blocks and messages within a budget, and what had to be left out."""
+    """Blocks and messages within a budget, and what was dropped."""
 
     blocks: tuple[Block, ...]
     messages: tuple[Message, ...]
@@ -72,22 +72,22 @@ class Context:
 
     @property
     def system(self) -> str:
-        """The blocks that change seldom as one text for a system message; empty if there are none."""
+        """The blocks that seldom change, as one text for a system message."""
         return "\n\n".join(block.render() for block in self.blocks if not block.volatile)
 
     @property
     def tail(self) -> str:
-        """The blocks that change with the goal and the hour; empty if there are none."""
+        """The blocks that change with the goal and the hour, as one text."""
         return "\n\n".join(block.render() for block in self.blocks if block.volatile)
 
     @property
     def text(self) -> str:
-        """Everything the agent would see, as one text: `as_messages("text")`."""
+        """All of it as one text: `as_messages("text")`."""
         return self.as_messages("text")
 
     @property
     def sources(self) -> frozenset[str]:
-        """Ids of all messages and statements that stand in it word for word."""
+        """Ids of the messages and statements quoted in it."""
         said = [message.id for message in self.messages if not message.content.endswith(CUT_MARK)]
         return frozenset((*said, *(one for block in self.blocks for one in block.sources)))
 
@@ -192,7 +192,7 @@ class PromptPart:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What an agent is told before it answers, within a budget."""
+    """An agent's system prompt, within a budget."""
 
     parts: tuple[PromptPart, ...]
     """Those that have something to say, in order."""
@@ -212,9 +212,9 @@ class Prompt:
 
     @property
     def text(self) -> str:
-        """All of it, as one text for a system message."""
+        """The whole prompt."""
         return "\n\n".join(part.text for part in self.parts)
 
     def part(self, kind: PartKind) -> str:
-        """The text of one part; empty if it has nothing to say."""
+        """The text of one part, or empty."""
         return next((part.text for part in self.parts if part.kind == kind), "")

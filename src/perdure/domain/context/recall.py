@@ -33,7 +33,7 @@ class NewEntry:
 
 @dataclass(frozen=True, slots=True)
 class Blend:
-    """The weights of the final order when the entity pipeline is on."""
+    """Weights of relevance, recency and frequency."""
 
     similarity: float = 0.4
     recency: float = 0.3
@@ -94,7 +94,7 @@ class RecallQuery:
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """One way of finding, for one hit: what it measured, and what that was worth."""
+    """What one arm measured for a hit, and its share of the score."""
 
     raw: float
     share: float
@@ -103,7 +103,7 @@ class Arm:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """How a hit got its score: the shares of the arms add up to its relevance, which is the score unless it is blended."""
+    """How a hit got its score: the shares of the arms add up to its relevance."""
 
     arms: Mapping[str, Arm]
     relevance: float
@@ -117,7 +117,7 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """A message beside a found one."""
+    """A message next to a hit."""
 
     id: str
     role: str
@@ -141,7 +141,7 @@ class CurrentValue:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One thing that was found. Its text is data: where it came from stands beside it."""
+    """A search result. Its text is data: where it came from stands beside it."""
 
     kind: EntryKind
     id: str
@@ -178,7 +178,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class SeriesGap:
-    """A part of the asked time that a series which fits the question is not known to hold."""
+    """Part of the asked time that a relevant series does not cover."""
 
     series: str
     spans: tuple[Span, ...]
@@ -228,7 +228,7 @@ class Uncovered:
 
 @dataclass(frozen=True, slots=True)
 class Understood:
-    """What was read out of the question."""
+    """How the question was understood."""
 
     terms: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
@@ -240,7 +240,7 @@ class Understood:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Something that was found and is not among the hits, and why not."""
+    """A result that was left out, and why."""
 
     hit: Hit
     why: str
@@ -273,7 +273,7 @@ class Recall:
         return "\n".join([*(lines or ["No results."]), *(f"Not covered: {line}" for line in self.uncovered.lines())])
 
     def explain(self) -> str:
-        """How the question was understood, and why each hit stands where it stands, as text."""
+        """How the question was understood and why each hit has its rank, as text."""
         asked = self.understood
         lines = [f"terms: {', '.join(asked.terms) or 'none'}"]
         if asked.names:

@@ -68,7 +68,7 @@ def beginning(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """What an agent is told of itself, no matter who it talks with. The texts are its operator's, and go into every prompt."""
+    """An agent's own texts. The texts are its operator's, and go into every prompt."""
 
     id: str
     soul: str = ""
@@ -96,7 +96,7 @@ class Agent:
 
 @dataclass(frozen=True, slots=True)
 class ChannelAgent:
-    """Which agent answers on a channel, where the caller does not name one."""
+    """The default agent of a channel."""
 
     channel: str
     agent: str

@@ -39,7 +39,7 @@ class DigestSource:
 
 @dataclass(frozen=True, slots=True)
 class SummaryRequest:
-    """What a summariser is asked: carry `previous` on over `messages`, within the given length."""
+    """A request to a summariser: extend `previous` by `messages`, within the given length."""
 
     kind: DigestKind
     """`fold`: what the agent needs to go on, and lessons. `rolling`: where we are. `session`: `SESSION_FIELDS`.
@@ -60,7 +60,7 @@ class SummaryRequest:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a summariser answers. `text` is within the length asked for."""
+    """A summariser's answer. `text` is within the length asked for."""
 
     text: str
     lessons: tuple[str, ...] = ()
@@ -70,7 +70,7 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """One version of one layer. Its coverage is that of the version it is based on, and its own sources."""
+    """One version of a summary. Its coverage is that of the version it is based on, and its own sources."""
 
     address: Address
     session_number: int

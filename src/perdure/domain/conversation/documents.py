@@ -87,7 +87,7 @@ class TokenUsage:
 
 @dataclass(frozen=True, slots=True)
 class Archived:
-    """Something that compaction took out of a document, to be kept beside it."""
+    """Something that compaction took out of a document."""
 
     kind: ArchiveKind
     """`entry`: of the history. `whole`: an entry of which an excerpt stays. `summary`: text. `fact`. `task`."""

@@ -18,7 +18,7 @@ ROLES: tuple[str, ...] = get_args(Role)
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call an assistant message makes. Its result is a later `tool` message that names the id."""
+    """A tool call in an assistant message. Its result is a later `tool` message that names the id."""
 
     id: ToolCallId
     name: str
@@ -27,7 +27,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class NewMessage:
-    """A message as the caller gives it; what is left out is filled in when it is appended."""
+    """A message to append; empty fields are filled in."""
 
     role: str
     content: str
@@ -50,7 +50,7 @@ class ClientMessage(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message as it is held. `session_number` and `seq` order it within its address; time does not."""
+    """A stored message. `session_number` and `seq` order it within its address; time does not."""
 
     id: MessageId
     session: SessionId

@@ -63,7 +63,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Todo:
-    """What the user intends. It belongs to the agent it was told to."""
+    """Something the user intends to do. It belongs to the agent it was told to."""
 
     id: str
     agent: str
@@ -92,7 +92,7 @@ class Todo:
 
     @property
     def trust(self) -> Trust:
-        """Whose word it is: the user's, or that of an agent who noted it."""
+        """Who said it: the user or an agent."""
         return "agent" if self.source == "agent" else "user"
 
     def terms(self) -> tuple[Term, ...]:
@@ -105,7 +105,7 @@ class Todo:
 
 @dataclass(frozen=True, slots=True)
 class AgentTask:
-    """Work that an agent itself is doing."""
+    """A task of an agent."""
 
     id: str
     agent: str
@@ -133,7 +133,7 @@ class AgentTask:
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """Something that looks right and that a person should decide: two names of one, or two statements that clash."""
+    """A question for a person: two names of one entity, or two statements that clash."""
 
     id: str
     what: Literal["merge", "contradiction"]
@@ -157,7 +157,7 @@ class Suggestion:
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """A proposal that was not taken over, and why."""
+    """A refused proposal, and why."""
 
     id: str
     content: str
@@ -225,7 +225,7 @@ InstructionState = Literal["standing", "withdrawn"]
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """What the agent is to do from now on. It belongs to the agent it was told to."""
+    """A standing instruction to an agent. It belongs to the agent it was told to."""
 
     id: str
     agent: str
@@ -252,7 +252,7 @@ class Instruction:
 
     @property
     def said_at(self) -> datetime:
-        """When it was last said, or added: of two that clash, the one that was said later counts."""
+        """When it was last said or added; the later of two that clash counts."""
         return self.created_at if self.repeated_at is None else self.repeated_at
 
     def terms(self) -> tuple[Term, ...]:

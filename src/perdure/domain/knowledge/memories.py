@@ -159,24 +159,24 @@ class Statement:
 
     @property
     def is_pending(self) -> bool:
-        """Whether it is a proposal that nobody has decided on."""
+        """Whether it is an undecided proposal."""
         return self.proposes is not None and self.closed_at is None
 
     def is_live(self) -> bool:
-        """Whether it may still hold: nobody has said that it ended, or its end was in the future when that was said."""
+        """Whether it may still be true: no end was stated, or one in the future."""
         if self.proposes is not None:
             return False
         return self.valid_to is None or (self.closed_at is not None and self.valid_to > self.closed_at)
 
     def holds_at(self, moment: datetime, known_at: datetime | None = None) -> bool:
-        """Whether it was true at `moment`, as far as was known at `known_at` (None: as is known now)."""
+        """Whether it was true at `moment`, as known at `known_at` (None: now)."""
         if self.proposes is not None or (known_at is not None and self.recorded_at > known_at):
             return False
         end = self.valid_to if known_at is None else self._end_known_at(known_at)
         return self.valid_from <= moment and (end is None or moment < end)
 
     def is_current(self, now: datetime) -> bool:
-        """Whether it is so now. Without a stated start it began when it was said, and what was over when its end was said is
+        """Whether it is true now. Without a stated start it began when it was said, and what was over when its end was said is
         over: whatever the clock of the writer was.
         """
         begun = not self.start_stated or self.valid_from <= now

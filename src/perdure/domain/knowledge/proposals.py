@@ -27,7 +27,7 @@ IMPORTANCE_MAX = 3
 
 @dataclass(frozen=True, slots=True)
 class EntityName:
-    """A person, place, organisation or project as a text names it: `EntityName("person", "John Doe")`."""
+    """The name of an entity in a text: `EntityName("person", "John Doe")`."""
 
     type: EntityType
     label: str
@@ -35,7 +35,7 @@ class EntityName:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Where something was said: a message, and from which to which character of its text."""
+    """Where something was said: a message and a range of its characters."""
 
     message: str
     start: int
@@ -45,7 +45,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """One atomic statement that a text seems to make."""
+    """A statement that a text seems to make."""
 
     type: MemoryType
     fact_type: FactType
@@ -80,7 +80,7 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class NewStatement:
-    """A statement as a caller gives it to `remember_many`; see `Memory.remember` for what each field means."""
+    """A statement for `remember_many`; fields as in `Memory.remember`."""
 
     content: str
     type: MemoryType = "PROFILE"
@@ -101,7 +101,7 @@ class NewStatement:
 
 @dataclass(frozen=True, slots=True)
 class TodoProposal:
-    """Something the user intends, or says to have done."""
+    """A todo that a text mentions, open or done."""
 
     kind: TodoKind
     content: str
@@ -119,7 +119,7 @@ class TodoProposal:
 
 @dataclass(frozen=True, slots=True)
 class ExtractionRequest:
-    """What an extractor is shown."""
+    """A request to an extractor."""
 
     messages: tuple[Message, ...]
     """The messages to extract from, in log order."""
@@ -135,7 +135,7 @@ class ExtractionRequest:
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """What an extractor answers."""
+    """An extractor's answer."""
 
     proposals: tuple[Proposal, ...] = ()
     todos: tuple[TodoProposal, ...] = ()

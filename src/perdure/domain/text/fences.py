@@ -92,7 +92,7 @@ _BREAKS = pattern("\r\n|[\n\r\u2028\u2029]")
 
 
 def frame(kind: str, title: str, source: str, text: str) -> str:
-    """The text behind a fence that it cannot close itself: it is data, not an instruction."""
+    """The text, fenced as data; it cannot close the fence."""
     head = f'<{FENCE} kind="{attribute(kind)}" title="{attribute(title)}" source="{attribute(source)}">'
     return f"{head}\n{fenced(text)}\n</{FENCE}>"
 

@@ -57,7 +57,7 @@ class RuleFields(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class CompactionRules:
-    """When a document is compacted, and to what."""
+    """When and how far a document is compacted."""
 
     max_history: int = 50
     """More entries than this are compacted to `keep`."""

@@ -128,21 +128,19 @@ def _from_line(line: str, number: int) -> Any:
     try:
         return _parsed(line)
     except ValueError:
-        raise InvalidInput(f"line {number + 1} of the export is no JSON; give it as it was exported") from None
+        raise InvalidInput(f"line {number + 1} of the export is not JSON; use the unchanged export") from None
 
 
 def _parsed(text: str) -> Any:
     try:
         return json.loads(text)
     except RecursionError:
-        raise InvalidInput("the export is nested too deeply to be one; give it as it was exported") from None
+        raise InvalidInput("the export is nested too deeply; use the unchanged export") from None
 
 
 def _an_object(one: Any, number: int) -> Mapping[str, Any]:
     if not isinstance(one, Mapping):
-        raise InvalidInput(
-            f"entry {number} of the export is a `{type(one).__name__}`, not an object; give it as it was exported"
-        )
+        raise InvalidInput(f"entry {number} of the export is a `{type(one).__name__}`, not an object; use the unchanged export")
     return one
 
 

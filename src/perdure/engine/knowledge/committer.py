@@ -311,7 +311,7 @@ class Committer:
                 return Outcome("refused", proposal, reason="it contradicts what a more trusted source said")
             return self._propose(proposal, new, stronger)
         if most is not None and any((row := self.known.memory(one.memory)) is not None and row.pinned for one in held):
-            return Outcome("refused", proposal, reason="it contradicts a pinned memory; only somebody's word can close that")
+            return Outcome("refused", proposal, reason="it contradicts a pinned memory, which only a person can close")
         if most is not None and self._closings + len(held) > most:
             return Outcome("refused", proposal, reason=f"this run has closed {self._closings} statements, and may close {most}")
         self._closings += len(held)

@@ -116,9 +116,9 @@ def coverage_words(answer: SeriesAnswer) -> str:
     gaps = "; ".join(f"{_iso(gap.start)} to {_iso(gap.end)}" for gap in answer.gaps[:GAPS_SHOWN_MAX])
     more = f" and {len(answer.gaps) - GAPS_SHOWN_MAX} more" if len(answer.gaps) > GAPS_SHOWN_MAX else ""
     if answer.coverage == "none":
-        held = "nothing of this time is held"
+        held = "nothing is stored for this time"
         if answer.count:
-            held = f"{_entries(answer.count)} held, not known to be all"
+            held = f"{_entries(answer.count)} stored, perhaps not all"
             held += ": this time was fetched before it had settled" if answer.provisional else ": no fetch covers this time"
         return f"{held}; fetch {gaps}{more}{ahead}" if gaps else f"{held}{ahead}"
     unsure = f"; {_inferred(answer)}" if answer.inferred else ""

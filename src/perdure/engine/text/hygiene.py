@@ -50,7 +50,7 @@ def flaw(text: str) -> str | None:
     """Why `text` must not be kept at all, be it a statement, a value or a name; None if nothing speaks against it."""
     checks: tuple[tuple[str, Callable[[str], object]], ...] = (
         ("has no visible character", lambda one: not one.strip()),
-        ("has characters that nobody sees", hides_something),
+        ("has hidden characters", hides_something),
         ("looks like a secret", holds_secret),
         ("is an order to a model", _ORDER.search),
     )

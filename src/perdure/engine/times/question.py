@@ -8,32 +8,32 @@ no gate of keywords: what no rule reads gives nothing. How words are read:
 |---|---|
 | `last 24 hours`, `past 2 days`, `past week`, `in the last month` | a window that ends now; up to weeks in real time |
 | `next 3 days` | a window that begins now |
-| `last week`, `this month`, `next year`, `the week before last` | the whole unit of the calendar |
-| `2 days ago`, `two years ago` | the whole day, week, month or year; of hours and minutes, one from that moment on |
-| `in 3 weeks`, `in 2 months` | as above, but of weeks the day |
+| `last week`, `this month`, `next year`, `the week before last` | the whole calendar unit |
+| `2 days ago`, `two years ago` | the whole day, week, month or year; an hour or minute from that moment on |
+| `in 3 weeks`, `in 2 months` | as above, but a day for weeks |
 | `recently`, `lately`, `these days` | the last four weeks, up to now |
 | `the other day`; `earlier today` | the seven days before today; today up to now |
 | `a while ago`, `some time ago` | from three months ago to two weeks ago |
 | `a few weeks back`, `a couple of days ago` | from six to two whole weeks ago; from three to two days ago |
 | `in recent weeks`, `the last months` | six of them, up to now |
-| `yesterday`, `on Friday`, `on the 5th`, `March 3` | the whole day: the last such one, or the next if the words look ahead |
-| `since Monday`, `from Monday on`, `after 2 pm` | open end; after a day, month or year is when that is over |
+| `yesterday`, `on Friday`, `on the 5th`, `March 3` | the whole day: the last one, or the next if the words look ahead |
+| `since Monday`, `from Monday on`, `after 2 pm` | open end; `after` a day, month or year starts at its end |
 | `kudos from yesterday` | as without `from`; `from tomorrow` has an open end |
-| `until March`, `before 2020` | open beginning; until a day is with that day, until anything longer is until it begins |
-| `as of September 2023` | open beginning, to the end of it; of what is to come, as `since` |
-| `by Friday` | from now to the end of it; open beginning if that is over |
-| `between A and B`, `from A to B` | from the beginning of A to the end of B; to an hour is to its beginning |
-| `3pm`, `3:15` | the whole hour, the whole minute; without a day the last such time |
+| `until March`, `before 2020` | open beginning; `until` a day includes it, `until` anything longer ends at its start |
+| `as of September 2023` | open beginning, to the end of it; in the future, as `since` |
+| `by Friday` | from now to the end of it; open beginning if it is past |
+| `between A and B`, `from A to B` | from the start of A to the end of B; an hour ends at its start |
+| `3pm`, `3:15` | the whole hour or minute; without a day the last one |
 | morning, afternoon, evening or night, lunch | 0 to 12, 12 to 19, 18 to 24, 12 to 14 |
 | weekend; spring, summer, autumn, winter | Saturday and Sunday; three whole months from March, June, September, December |
 | early, mid, late (or end of) a month | days 1 to 10, 11 to 20, 21 on |
 | early, mid, late (or end of) a year; a week | January to March, May to August, September on; days 1 to 3, 3 to 5, 5 on |
-| `24 hours`, where the text is nothing else | as `last 24 hours` |
-| `Tuesday week`, `a week ago today`, `week 46 of 2024` | that day; the week of that number in the calendar |
-| `an hour after noon`, `the night before Christmas`, `the eve of` | counted from it; of the day before it |
-| `Easter 2024`, `last Thanksgiving` | that holiday: common ones by date, weekday or Easter, none that follow the moon |
-| `03/12/2024` | nothing, unless a date beside it shows which number is the month |
-| `every Monday`, `for two hours` | nothing: that is no one range |
+| `24 hours` alone | as `last 24 hours` |
+| `Tuesday week`, `a week ago today`, `week 46 of 2024` | that day; that calendar week |
+| `an hour after noon`, `the night before Christmas`, `the eve of` | counted from it; of the day before |
+| `Easter 2024`, `last Thanksgiving` | that holiday, if it depends on date, weekday or Easter |
+| `03/12/2024` | nothing, unless another date shows which number is the month |
+| `every Monday`, `for two hours` | nothing: not one range |
 
 Of several times, one with an end of its own (`since`, `from … to …`) is taken, else the first: a question says when before it
 goes into details; a vague one (`recently`) only if there is no other. Ranges are half-open and in UTC; days are those of the
@@ -65,7 +65,7 @@ _WEEK_STARTS: dict[str, int] = {"monday": 0, "sunday": 6}
 
 @dataclass(frozen=True, slots=True)
 class TimeRange:
-    """A half-open range of time in UTC that a text names; an end that is `None` is open."""
+    """A time range in UTC; `end` is excluded, and `None` is an open end."""
 
     start: datetime | None
     end: datetime | None
@@ -84,7 +84,7 @@ class TimeRange:
 def extract_time_range(
     text: str, now: datetime, zone: str | tzinfo = "UTC", *, week_start: Weekday = "monday"
 ) -> TimeRange | None:
-    """The range of time that `text`, asked at `now` by somebody in `zone`, is about; `None` if it names none.
+    """The time range that `text` names, read at `now` in `zone`; `None` if it names none.
 
     Deterministic. `now` must be aware. `InvalidInput` for a time without a zone, an unknown zone or start of the week.
     """

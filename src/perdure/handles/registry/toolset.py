@@ -236,7 +236,7 @@ def tool(
     permissions: str = "write",
     window: WindowRule | None = None,
 ) -> Callable[[Callable[..., Any]], HostTool]:
-    """Declare a function as a tool for a model: what it does, and of each parameter `name`, `type`, `description`, `required`.
+    """Declare a function as a tool for a model; each parameter has `name`, `type`, `description` and `required`.
 
     `permissions` is `read` if it changes nothing. `engine.add_tool` then offers it in `ana.tools`, over HTTP and over MCP.
     `window` says which time it fetches, whole: `True` for the one that the goal names, words such as `last 24 hours`, or the

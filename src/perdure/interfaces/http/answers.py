@@ -92,7 +92,7 @@ def page_of(items: Sequence[T], page: PageRequest, name: Callable[[T], object]) 
     if page.cursor is not None:
         wanted = read_cursor(page.cursor)
         if not isinstance(wanted, list):
-            raise NotFound("`cursor` is none that was given out for this list; begin again without it")
+            raise NotFound("`cursor` is not from this list; start again without it")
         places = [place for place, item in enumerate(items) if _tag(name(item)) in wanted]
         if not places:
             raise NotFound("`cursor` names something that is no longer in this list; begin again without it")
@@ -128,7 +128,7 @@ def read_place(text: str) -> tuple[datetime, str]:
         at, name = read
         return datetime.fromisoformat(at), str(name)
     except (TypeError, ValueError):
-        raise NotFound("`cursor` is none that was given out for this list; begin again without it") from None
+        raise NotFound("`cursor` is not from this list; start again without it") from None
 
 
 def cursor(position: object) -> str:
@@ -140,14 +140,14 @@ def read_cursor(text: str) -> Any:
     try:
         return json.loads(urlsafe_b64decode(text + "=" * (-len(text) % 4)))
     except (BadBase64, ValueError, UnicodeError, RecursionError):
-        raise NotFound(f"`cursor` = {brief(text)} is none that was given out; begin again without it") from None
+        raise NotFound(f"`cursor` = {brief(text)} is not from this list; start again without it") from None
 
 
 def held_in(text: str, kind: type[T]) -> T:
     """The id or the number that a cursor names."""
     found = read_cursor(text)
     if type(found) is not kind or not found or (isinstance(found, int) and not 0 <= found <= NUMBER_MAX):
-        raise NotFound(f"`cursor` = {brief(text)} is none that was given out here; begin again without it")
+        raise NotFound(f"`cursor` = {brief(text)} is not from this list; start again without it")
     return found
 
 

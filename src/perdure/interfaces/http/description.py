@@ -209,8 +209,8 @@ ERRORS: Mapping[int, str] = {
     400: "The body is no JSON, or has a field twice.",
     401: "No key was given, or it is not known.",
     403: "The key does not permit this.",
-    404: "There is no such thing.",
-    409: "Another write came first, or the id stands for something else.",
+    404: "It does not exist.",
+    409: "Another write came first, or the id is in use for something else.",
     413: "It is larger than a bound allows.",
     415: "The body is not `application/json`.",
     422: "Something in the request is wrong; the problem names it.",
@@ -221,7 +221,7 @@ ALWAYS = (401, 403, 422, 429, 503)
 WITH_BODY = (400, 413, 415)
 TAGS: Mapping[str, str] = {
     "conversation": "The log of a conversation, its sessions, and the summaries over them.",
-    "knowledge": "What is known of the user's world, and the people, places, organisations and projects that it is about.",
+    "knowledge": "Memories of a user, and the people, places, organisations and projects in them.",
     "todos": "What the user means to do, what the agent is doing, and lasting orders of the user to an agent.",
     "lessons": "How to behave, as learned before; and the agents of the space.",
     "series": "Time series, and what is covered of them.",
@@ -230,7 +230,7 @@ TAGS: Mapping[str, str] = {
     "oversight": "What is given to an agent before a goal, and kept of a tool's result.",
     "portability": "All of a user's data out and in.",
     "store": "The users of a store, its jobs, and how it is doing.",
-    "access": "The keys that let callers in; what was changed, and taking it back; who asked for what.",
+    "access": "API keys, the journal with undo, and the access log.",
     "tools": "State and series as tools for an agent.",
 }
 

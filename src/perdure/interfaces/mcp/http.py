@@ -127,7 +127,7 @@ class McpGateway:
             words = f"{scope['method']:.20} is not served here; POST one message"
             return refusal_response(405, Refusal(INVALID_REQUEST, words), {"Allow": "POST"})
         if not isinstance(scope.get("state", {}).get("access"), CallerAccess):
-            return refusal_response(401, Refusal(INVALID_REQUEST, "nobody is known to ask; send an API key as a bearer token"))
+            return refusal_response(401, Refusal(INVALID_REQUEST, "the caller is unknown; send an API key as a bearer token"))
         if not self.is_open:
             return refusal_response(503, Refusal(INTERNAL_ERROR, "the server is starting or stopping; try again"))
         return None

@@ -74,7 +74,7 @@ PROMPTS = {
         McpPrompt(
             name="recall_about",
             title="What do you remember about …?",
-            description="Tell what is remembered about a topic.",
+            description="Tell what is stored about a topic.",
             arguments=(Argument("topic", "A person, a thing, a question."),),
             render=_recall_about,
         ),
@@ -88,8 +88,8 @@ PROMPTS = {
         McpPrompt(
             name="plan_goal",
             title="Plan a goal",
-            description="Plan a goal with what is remembered that matters for it.",
-            arguments=(Argument("goal", "What is to be reached."),),
+            description="Plan a goal with the memories that are relevant to it.",
+            arguments=(Argument("goal", "The goal."),),
             render=_plan_goal,
             permission="write",
         ),

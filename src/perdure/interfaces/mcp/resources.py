@@ -48,7 +48,7 @@ KINDS = (
     Kind(
         name="memories",
         title="Memories",
-        description="What is known, the newest change first.",
+        description="Memories, the newest change first.",
         variable="key",
         list_=lambda memory: memory.memories.list(limit=LISTED),
         ids=lambda one: one.memory.record_key,

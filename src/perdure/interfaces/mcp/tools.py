@@ -280,7 +280,7 @@ OVERSEER = (
         (Memory, "after"),
         "afterTool",
         "Keep a tool's result",
-        "Hand over what another tool returned, so that it need not be fetched again. Not for results of these memory tools.",
+        "Pass on what another tool returned, so that it need not be fetched again. Not for results of these memory tools.",
         takes=("tool", "result", "goal", "mode"),
         words={
             "window_start": text("Start of the time that was asked and fully answered."),

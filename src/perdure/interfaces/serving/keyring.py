@@ -34,7 +34,7 @@ class Keyring:
         return self._recent(_digest(secret))
 
     async def recognise(self, secret: str) -> ApiKey | None:
-        """The key that this is the secret of, if it is in use."""
+        """The key with this secret, if it is in use."""
         return self._keep(_digest(secret), await run_sync(self._keys.recognise, secret))
 
     async def find(self, key_id: str) -> ApiKey | None:

@@ -103,7 +103,7 @@ def listen_at(path: Path) -> BoundSocket:
     except OSError as error:
         made.close()
         raise InvalidInput(
-            f"`socket` = {str(path)!r:.200} cannot be made ({error.strerror}); name one in a folder of yours"
+            f"`socket` = {str(path)!r:.200} cannot be made ({error.strerror}); name one in your own folder"
         ) from None
     finally:
         os.umask(held)

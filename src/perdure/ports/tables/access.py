@@ -154,4 +154,4 @@ def ended_row(row: AnyRow, owner: Owner, access: Access) -> AccessRow | None:
 def refuse_another(held: Access, owner: Owner, access: Access) -> None:
     """A `Conflict` unless both are the same entry, as they are after a lost answer."""
     if to_access(access_row(owner, access, 1)) != held:
-        raise Conflict(f"another access has the id {access.id!r:.80}; give each an id of its own")
+        raise Conflict(f"another access has the id {access.id!r:.80}; give each its own id")

@@ -113,7 +113,7 @@ def _read_decision(row: DecisionRow) -> Decision:
 def refuse_another(held: Decision, owner: Owner, decision: Decision) -> None:
     """A `Conflict` unless both are the same decision, as they are after a lost answer."""
     if to_decision(decision_row(owner, decision, 1)) != held:
-        raise Conflict(f"another decision has the id {decision.id!r:.80}; give each an id of its own")
+        raise Conflict(f"another decision has the id {decision.id!r:.80}; give each its own id")
 
 
 def usage_row(owner: Owner, usage: Usage) -> UsageRow:

@@ -65,4 +65,4 @@ def owned(owner: Owner, row: AnyRow) -> AnyRow:
 
 
 def holds_rows(owner: Owner) -> Conflict:
-    return Conflict(f"user {owner.user!r:.80} holds data already; choose another name, or say that it is to be replaced")
+    return Conflict(f"user {owner.user!r:.80} holds data already; choose another name, or replace it (`replace`, `--replace`)")

@@ -87,7 +87,7 @@ class ApiKeys:
         return key
 
     def recognise(self, secret: str) -> ApiKey | None:
-        """The key that this is the secret of, if it is in use."""
+        """The key with this secret, if it is in use."""
         utf8_size(secret, "`secret`")
         mark, _, rest = secret.partition("_")
         key_id, _, _ = rest.partition("_")

@@ -57,7 +57,7 @@ Place = tuple[Address, int]
 
 @dataclass(frozen=True, slots=True)
 class ForgetReport:
-    """What is gone, and what is being made anew."""
+    """What was removed, and what is being rebuilt."""
 
     removed: dict[str, int] = field(default_factory=dict)
     """Rows that were deleted, by kind."""

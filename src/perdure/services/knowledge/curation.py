@@ -41,7 +41,7 @@ CLASHES_MAX = 100
 
 @dataclass(frozen=True, slots=True)
 class Curation:
-    """What one run did, or would do."""
+    """What a curator's run did, or would do."""
 
     memories: int
     """How many it looked at."""
@@ -134,7 +134,7 @@ PAGE = 1_000
 
 @dataclass(frozen=True, slots=True)
 class AuditReport:
-    """How much was looked at, and what is wrong with it."""
+    """The result of an audit."""
 
     checked: int
     findings: tuple[AuditFinding, ...]
@@ -192,7 +192,7 @@ INSTEAD = "the user does, with `perdure memory review`, on the page under Memori
 
 @dataclass(frozen=True, slots=True)
 class PendingProposal:
-    """What a less trusted source proposes, beside what it speaks against."""
+    """A proposal that waits for a decision, and what it contradicts."""
 
     statement: Statement
     against: tuple[Statement, ...]

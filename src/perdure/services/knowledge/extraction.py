@@ -65,7 +65,7 @@ ECHO = "it repeats what was put into a prompt"
 
 @dataclass(frozen=True, slots=True)
 class ExtractionReport:
-    """What a run over messages has come to."""
+    """The result of an extraction."""
 
     outcomes: tuple[Outcome, ...] = ()
     todos: int = 0

@@ -62,7 +62,7 @@ PROPOSALS_MAX = 1_000
 
 @dataclass(frozen=True, slots=True)
 class MemoryGroup:
-    """Memories about the same people and things, of the same kind: how many there are."""
+    """The number of memories of one kind about the same entities."""
 
     type: str
     fact_type: str

@@ -38,7 +38,7 @@ RETRY_AFTER_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class PromptedSummariser:
-    """Asks `complete` with a prompt of ours. Whatever `complete` raises goes through."""
+    """An extractor that asks `complete(prompt)`. Whatever `complete` raises goes through."""
 
     complete: Callable[[str], str]
     name: str
@@ -94,7 +94,7 @@ def prompt_named(name: str) -> PromptTemplate:
 
 @dataclass(frozen=True, slots=True)
 class PromptedExtractor:
-    """Asks `complete` with a prompt of ours. It only proposes; the committer decides."""
+    """An extractor that asks `complete(prompt)`. It only proposes; the committer decides."""
 
     complete: Callable[[str], str]
     name: str

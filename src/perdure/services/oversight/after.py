@@ -142,7 +142,7 @@ class ResultKeeper:
             # Not even its beginning is kept in the record.
             return replace(nothing, action="refused", reason=f"{secret}; keep secrets elsewhere", preview="")
         if mode == "manual":
-            return replace(nothing, reason="mode manual: nothing is saved unless somebody says so")
+            return replace(nothing, reason="mode manual: results are saved by hand only")
         found, nothing = self._verdict(scope, result, value, nothing)
         proof = self._proof(result, value)
         offer = None if found.final else self._offer(scope, result, value, found, proof)
@@ -182,7 +182,7 @@ class ResultKeeper:
         if window is None:
             window = carried_window(asked, zone)
         if window is None:
-            return _Proof("nothing", None, "nobody says which time was asked for")
+            return _Proof("nothing", None, "the requested time is unknown")
         # Who hands over a window says that all of it came; only the result itself can say otherwise.
         if ended == "whole" or (ended == "unknown" and result.window is not None):
             return _Proof("window", window, "the time that was asked for counts as covered")

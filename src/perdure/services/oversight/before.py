@@ -454,7 +454,7 @@ def _check(asked: BeforeRequest) -> None:
     if utf8_size(asked.goal, "`goal`") > GOAL_BYTES_MAX:
         raise LimitExceeded(f"`goal` has more than {GOAL_BYTES_MAX} bytes; say it in fewer words")
     if not asked.goal.strip():
-        raise InvalidInput("`goal` is empty; say what is to be done")
+        raise InvalidInput("`goal` is empty; say what to do")
     check_choice(asked.target, "target", TARGETS)
     budget = asked.budget_tokens
     if not isinstance(budget, int) or isinstance(budget, bool) or not BUDGET_TOKENS_MIN <= budget <= NUMBER_MAX:

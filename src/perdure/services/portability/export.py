@@ -117,9 +117,9 @@ class ExportLine:
         try:
             value = json.loads(self.data)
         except (ValueError, RecursionError):
-            self.wrong("is no JSON, or cut off; use the file as it was exported")
+            self.wrong("is no JSON, or cut off; use the unchanged export")
         if not isinstance(value, dict):
-            self.wrong(f"is a `{type(value).__name__}`, not an object; use the file as it was exported")
+            self.wrong(f"is a `{type(value).__name__}`, not an object; use the unchanged export")
         return value
 
 
@@ -211,7 +211,7 @@ def _headed(line: ExportLine, value: Mapping[str, Any], before: list[ExportPart]
         line.wrong(f"has format version {brief(value.get('version'), 20)}, this perdure reads {VERSION}; upgrade perdure")
     schema = value.get("schema")
     if not isinstance(schema, int) or isinstance(schema, bool) or schema < 1:
-        line.wrong(f"has schema version {brief(schema, 20)}; use the file as it was exported")
+        line.wrong(f"has schema version {brief(schema, 20)}; use the unchanged export")
     if schema > schema_max:
         line.wrong(f"has schema version {schema}, but this perdure knows 1 to {schema_max}; upgrade perdure")
     number, of = value.get("part"), value.get("of")
@@ -222,7 +222,7 @@ def _headed(line: ExportLine, value: Mapping[str, Any], before: list[ExportPart]
             f"begins part {brief(number, 20)} of {brief(of, 20)}, where another is due: the file was altered; export it again"
         )
     if not all(isinstance(value.get(name), str) for name in ("space", "user")):
-        line.wrong("does not say whose data follows; use the file as it was exported")
+        line.wrong("does not name its user; use the unchanged export")
     return ExportPart(schema, value["space"], value["user"], wanted[0], of)
 
 
@@ -315,7 +315,7 @@ def opened_target(to: Target, *, replace: bool) -> Iterator[IO[bytes]]:
     path = check_path(to, "to")
     check_flag(replace, "replace")
     if path.exists() and not replace:
-        raise Conflict(f"{path} exists already; choose another name, or say that it is to be replaced")
+        raise Conflict(f"{path} exists already; choose another name, or replace it (`replace`, `--replace`)")
     with new_file(path) as file:
         if path.suffix != ".gz":
             yield file

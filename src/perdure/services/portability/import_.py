@@ -277,7 +277,7 @@ class ForeignImporter:
         if found != form:
             raise InvalidInput(f"the export looks like one of `{found}`, not of `{form}`; say so, or leave the format out")
         if not items and (not text.strip() or export_entries(text)):
-            raise InvalidInput("nothing in the export is a memory, an entity or a relation; give it as it was exported")
+            raise InvalidInput("nothing in the export is a memory, an entity or a relation; use the unchanged export")
         mine, others = _of_user(items, scope.owner.user)
         known = self.store.read(scope.owner, lambda view: _imported_before(view, found))
         wrong = {id(item): why for item in mine if (why := _flaw(item)) is not None}
@@ -375,4 +375,4 @@ def _text(file: IO[bytes], bytes_max: int = BYTES_MAX) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise InvalidInput("the export is no text in UTF-8; give it as it was exported") from None
+        raise InvalidInput("the export is not UTF-8 text; use the unchanged export") from None

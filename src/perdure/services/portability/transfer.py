@@ -124,6 +124,8 @@ def _opened(source: Source) -> Iterator[IO[bytes]]:
                 f"`source` is a `{type(source).__name__}`; give the name of a file, or an open one in binary mode"
             )
         with _readable("`source`"):
+            if not isinstance(source.read(0), bytes):
+                raise InvalidInput("`source` is open in text mode; open it in binary mode")
             yield source
         return
     try:

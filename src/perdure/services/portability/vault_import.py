@@ -66,9 +66,7 @@ class VaultImporter:
         for path in vault.people_files():
             items += self._note(scope, vault, path, _Import(said, dry_run))
         gone = [path for path in vault.notes if not (vault.root / path).is_file()]
-        items += [
-            ImportedItem(path, "note", "ignored", "the note is gone; nothing is forgotten by that") for path in sorted(gone)
-        ]
+        items += [ImportedItem(path, "note", "ignored", "the note is missing; nothing was deleted") for path in sorted(gone)]
         return ImportReport("vault", (scope.owner.user,), dry_run, {}, tuple(items))
 
     def _note(self, scope: Scope, vault: Vault, path: str, of: _Import) -> list[ImportedItem]:
@@ -119,7 +117,7 @@ class _NoteReader:
                 verdict, why = "refused", str(error)
             yield line, kind.removesuffix("s"), verdict, why
         for number in range(len(taking.marks - seen)):
-            yield NoteLine(number, ""), kind.removesuffix("s"), "ignored", "a line is gone; nothing is forgotten by that"
+            yield NoteLine(number, ""), kind.removesuffix("s"), "ignored", "a line is missing; nothing was deleted"
 
     # -- memories
 

@@ -33,7 +33,7 @@ REJECTED_TOLD = 5
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What a fetcher is asked for: from `start` up to, not including, `end`."""
+    """The time a fetcher is asked for: from `start` to `end`, excluded."""
 
     start: datetime
     end: datetime
@@ -41,7 +41,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A fetcher's answer in parts: entries, and the cursor of the next part if there is one.
+    """One page of a fetcher's answer, with the cursor of the next page.
 
     `complete=False` on the last part says that the source cut the answer off; then only what it proves is credited.
     """

@@ -49,7 +49,7 @@ def backup(store: Store, path: Path, *, replace: bool = False, progress: Progres
     check_progress(progress)
     check_flag(replace, "replace")
     if path.exists() and not replace:
-        raise Conflict(f"{path} exists already; choose another name, or say that it is to be replaced")
+        raise Conflict(f"{path} exists already; choose another name, or replace it (`replace`, `--replace`)")
     counts: dict[str, int] = {}
     with new_file(path) as file, gzip.GzipFile(fileobj=file, mode="wb", filename="", compresslevel=LEVEL, mtime=0) as packed:
         out = _Digested(packed)

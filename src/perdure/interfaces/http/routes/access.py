@@ -1,4 +1,4 @@
-"""The keys that let callers in; what was changed, and taking it back; who asked for what."""
+"""API keys, the journal with undo, and the access log."""
 
 from __future__ import annotations
 

@@ -173,7 +173,7 @@ def _direction(page: PageRequest, given: Mapping[str, Any]) -> dict[str, str]:
     match read_cursor(page.cursor):
         case [("before" | "after") as way, str(id_)] if not asked:
             return {way: id_}
-    raise NotFound("`cursor` was not given out here, or stands beside `before` or `after`; give one of them")
+    raise NotFound("`cursor` is not from this list, or `before` or `after` is given too; give one of them")
 
 
 MessageId = Annotated[str, Query(min_length=1, max_length=400, pattern=PLAIN, description="The id of a message.")]

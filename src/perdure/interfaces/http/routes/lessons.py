@@ -40,7 +40,7 @@ router = table(
         "saveAgent",
         "agents.save",
         on=Engine,
-        doc="Set what the agent is told of itself; what is left out stays as it is, an empty text is taken away.",
+        doc="Set an agent's texts; one that is left out stays, an empty one is removed.",
         errors=(),
         headers=("Location",),
         respond=_saved,

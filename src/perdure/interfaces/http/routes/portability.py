@@ -86,7 +86,7 @@ async def import_(
     memory: Writes,
     door: Whole,
     format: Annotated[str, Query(description=FORMATS, min_length=1, max_length=100)] = "auto",  # noqa: A002 - the parameter's name
-    replace: Annotated[bool, Query(description="In place of all that is held of the user; needs `admin`.")] = False,
+    replace: Annotated[bool, Query(description="Replace all data of the user; needs `admin`.")] = False,
     dry_run: Annotated[bool, Query(description="Only say what would be done.")] = False,
 ) -> Response:
     """Take over an export as a whole or not at all, or add what another engine has remembered.

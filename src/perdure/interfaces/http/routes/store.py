@@ -26,7 +26,7 @@ router = table(
         "DELETE ",
         "forgetUser",
         "forget",
-        doc="Remove everything that is held of the user, for good. It cannot be undone, and needs the permission `admin`.",
+        doc="Delete all data of the user, for good. It cannot be undone, and needs the permission `admin`.",
         only=(),
         given={"user": True},
         permission="admin",
