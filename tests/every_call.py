@@ -166,6 +166,7 @@ def document(w: World) -> ContextData:
     made = documents.load("s1")
     made.recent_history += [HistoryEntry(1_767_607_200 + number, "user", f"more {number}") for number in range(4)]
     documents.save(made)
+    w.engine.process()  # what a read would see to
     return documents.load("s1")
 
 

@@ -432,7 +432,8 @@ def context_store(engine: Engine, *, user: str | None = None, space: str | None 
 
     chosen = engine._settings.space if space is None else space
     Scope.of("any" if user is None else user, space=chosen)  # which checks both
-    held = replace(engine._services.conversation.documents.stored, space=chosen, user=user)
+    services = engine._services
+    held = replace(services.conversation.documents.stored, space=chosen, user=user, catch_up=services.catch_up)
     return held if engine._log is None else LoggedContexts(held, engine._log)
 
 

@@ -60,6 +60,16 @@ def test_a_key_does_what_it_permits_and_no_more(
     assert refused == headers.keys() - allowed
 
 
+def test_a_list_says_how_much_a_key_that_may_only_read_has_left_undone(keys: Held) -> None:
+    client, headers = keys
+    said = {"role": "user", "content": "I live in Lisbon."}
+    assert client.post("/v1/users/eva/messages", json=said, headers=headers["writer"]).status_code == 201
+    seen = client.get("/v1/users/eva/memories", headers=headers["reader"]).json()
+    assert (seen["items"], seen["pending"] > 0) == ([], True)
+    seen = client.get("/v1/users/eva/memories", headers=headers["writer"]).json()
+    assert (len(seen["items"]), seen.keys()) == (1, {"items", "next"})
+
+
 def test_without_a_key_nobody_is_told_anything(keys: Held) -> None:
     client, _ = keys
     for path in ("/v1/users/ana/messages", "/v1/users", "/v1/keys", "/v1/users/nobody/messages/none"):

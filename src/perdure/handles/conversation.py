@@ -18,7 +18,7 @@ from perdure.domain.scope import ID_BYTES_MAX, Scope, SessionId
 from perdure.domain.text.rules import Json, check_flag, check_id, utf8_size
 from perdure.engine.documents.compaction import SUMMARY_CHARS_MIN, TOKENS_MIN, CompactionRules
 from perdure.handles import arguments as arg
-from perdure.handles.operation import Arg, Handle, names, operation
+from perdure.handles.operation import Arg, Handle, fresh, fresh_as, names, operation
 from perdure.ports.files import TranscriptPlace
 from perdure.services.access.log import AccessLog
 from perdure.services.access.mentions import Mention
@@ -66,6 +66,7 @@ class DocumentHandle(Handle, namespace="documents"):
         self._do = documents
 
     @operation("read")
+    @fresh()
     def load(
         self,
         document: DocumentId,
@@ -245,7 +246,7 @@ class Conversation(Handle, namespace="conversation"):
     @property
     def documents(self) -> DocumentHandle:
         """Sessions as JSON documents to load, change and save."""
-        return DocumentHandle(self.scope, self._do.documents, self._log)
+        return fresh_as(self, DocumentHandle(self.scope, self._do.documents, self._log))
 
     @operation("read")
     def list_sessions(

@@ -75,7 +75,7 @@ class Memory(Handle):
     @property
     def conversation(self) -> Conversation:
         """Sessions, summaries and transcripts."""
-        return Conversation(self.scope, self._do.conversation, self._log)
+        return fresh_as(self, Conversation(self.scope, self._do.conversation, self._log))
 
     @property
     def memories(self) -> Memories:

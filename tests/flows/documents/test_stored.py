@@ -95,6 +95,14 @@ def test_what_an_agent_logs_is_the_history_of_the_document(engine: perdure.Engin
     assert len(logged(engine)) == 2, "nothing was said anew"
 
 
+def test_a_document_has_the_facts_that_were_just_said(engine: perdure.Engine, manager: ContextManager) -> None:
+    ana = agent(engine)
+    ana.append("user", "I live in Austin. My sister is Rosa.", session="1")
+    assert ana.conversation.documents.load("1").facts == ["Lives in Austin", "Rosa is my sister"]
+    ana.append("user", "I am allergic to peanuts.", session="1")
+    assert "Is allergic to peanuts" in manager.load("user1:agent1:1").facts
+
+
 def test_what_a_document_says_is_in_the_log_and_reaches_the_agent(engine: perdure.Engine, manager: ContextManager) -> None:
     context = manager.load(ID)
     context.recent_history += [

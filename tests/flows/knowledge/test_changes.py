@@ -150,3 +150,42 @@ def test_what_only_one_agent_may_see_is_not_ended_by_what_all_hear(
 )
 def test_an_article_is_no_drink_and_more_words_than_were_learned_from_end_nothing(known: str, said: str) -> None:
     assert closed_by(said, [known]) is None
+
+
+@pytest.mark.parametrize(
+    ("held", "said"),
+    [
+        ("Is allergic to peanuts", "Is not allergic to peanuts"),
+        ("Is vegetarian", "I'm not vegetarian"),
+        ("Has a dog named Rex", "No longer has a dog named Rex"),
+        ("Works from home", "Doesn't work from home any more"),
+        ("Spielt Tennis", "Spielt kein Tennis mehr"),
+        ("Fume", "Ne fume plus"),
+        ("Aime le café", "N'aime pas le café"),
+        ("Habla español", "Ya no habla español"),
+    ],
+)
+def test_of_a_statement_and_its_denial_the_later_one_holds(clock: StoppedClock, ana: Memory, held: str, said: str) -> None:
+    """In the words of the user; an agent's stand beside them as a proposal."""
+    ana.remember(held)
+    clock.move(days=1)
+    proposed = ana.as_agent().remember(said)
+    assert (proposed.verdict, contents(ana)) == ("proposed", [held])
+    done = ana.remember(said)
+    assert ([one.content for one in done.closed], contents(ana)) == ([held], [said])
+
+
+@pytest.mark.parametrize(
+    ("held", "said"),
+    [
+        ("Plays tennis on Mondays", "Does not play tennis on Fridays"),
+        ("Went to the party", "Did not go to the party"),
+        ("Does not like rain", "Does not like snow"),
+        ("Anna is vegetarian", "Is not vegetarian"),
+    ],
+)
+def test_a_denial_of_something_else_closes_nothing(clock: StoppedClock, ana: Memory, held: str, said: str) -> None:
+    ana.remember(held)
+    clock.move(days=1)
+    ana.remember(said)
+    assert contents(ana) == sorted([held, said])

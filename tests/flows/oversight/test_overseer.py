@@ -551,6 +551,31 @@ def test_entries_told_apart_by_two_fields_get_a_template(ana: perdure.Memory) ->
     assert ana.tools.accept(kept, rows).action == "merged"
 
 
+def test_kudos_of_somebody_who_gave_some_before_are_new(ana: perdure.Memory) -> None:
+    """S0-38: what told the first few apart, the athlete alone, does not tell all of them apart."""
+    given = [(1, 10), (2, 20), (3, 10), (3, 20)]
+    rows = [{"activity_id": a, "athlete_id": b, "created_at": f"2026-06-1{n}T10:00:00Z"} for n, (a, b) in enumerate(given)]
+    ana.after("getActivityKudos", rows[:2], "save my kudos", mode="auto")
+    ana.after("getActivityKudos", rows[2:], "save my kudos", mode="auto")
+    assert ana.series("kudos").about().count == 4
+
+
+def test_entries_join_a_series_by_its_own_rules(ana: perdure.Memory) -> None:
+    """S0-38: whoever declared the series has said how its entries are told apart."""
+    rows = [{"activity_id": 1, "athlete_id": n, "created_at": f"2026-06-1{n}T10:00:00Z"} for n in range(3)]
+    kudos = ana.series("kudos", id_template="kudos_{activity_id}_{athlete_id}", timestamp_field="created_at")
+    kudos.merge(rows[:1])
+    assert ana.after("getKudos", rows, "save the kudos", mode="auto").action == "merged"
+    assert kudos.about().count == 3
+
+
+def test_an_id_that_is_named_after_what_a_tool_lists_is_its_own(ana: perdure.Memory) -> None:
+    rows = [{"author_id": n, "comment_id": 5 + n, "createdAt": f"2026-06-1{n}T10:00:00Z"} for n in range(2)]
+    kept = ana.after("getComments", rows, "x", mode="suggest")
+    assert kept.series is not None
+    assert (kept.series.id_field, kept.series.id_template) == ("comment_id", None)
+
+
 @pytest.mark.parametrize("result", [None, [], {}, "", 3, {"success": False, "error": "no"}])
 def test_what_says_nothing_is_not_kept_even_if_asked_for(ana: perdure.Memory, result: Any) -> None:
     assert ana.after("getUserProfile", result, "remember it", mode="auto").action == "none"

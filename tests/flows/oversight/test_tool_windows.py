@@ -154,6 +154,12 @@ def test_a_page_that_says_it_is_all_proves_its_window(ana: perdure.Memory) -> No
     assert ana.after("getLikes", cut, "save the likes", mode="auto", window=(NOW - 48 * HOUR, NOW)).covers == "entries"
 
 
+def test_a_declared_tool_that_brings_one_entry_begins_a_series(ana: perdure.Memory) -> None:
+    """A quiet day is a day, and the entries of the next one join it."""
+    [kept] = ana.run(SAVE, agent, {"getKudos": lambda: kudos(9)}, mode="auto", window=True).kept
+    assert (kept.action, kept.covers, covered(ana)) == ("merged", "window", [(NOW - 24 * HOUR, NOW)])
+
+
 def test_entries_in_no_order_prove_nothing(ana: perdure.Memory) -> None:
     """The best runs of all times are not all runs of all times."""
     kept = ana.after("getTopRuns", kudos(9, 400, 3, 77), "save the top runs", mode="auto")

@@ -27,6 +27,16 @@ TUESDAY = datetime(2025, 10, 28, 12, tzinfo=UTC)
         ("Prepare me for the meeting on Monday", "11-03"),
         ("Am I free on Friday?", "10-31"),
         ("pack for Sunday", "11-02"),
+        ("Plane meinen langen Lauf für Sonntag", "11-02"),
+        ("Bitte reserviere einen Tisch für Samstag", "11-01"),
+        ("Kannst du für Samstag einen Tisch reservieren?", "11-01"),
+        ("Was soll ich am Freitag kochen?", "10-31"),
+        ("Planifie ma sortie longue pour dimanche", "11-02"),
+        ("Peux-tu préparer un menu pour samedi ?", "11-01"),
+        ("Que dois-je porter vendredi ?", "10-31"),
+        ("Planea mi carrera larga para el domingo", "11-02"),
+        ("Por favor, reserva una mesa para el sábado", "11-01"),
+        ("¿Qué debo ponerme el viernes?", "10-31"),
     ],
 )
 def test_what_is_to_be_done_lies_ahead(goal: str, day: str) -> None:
@@ -49,6 +59,12 @@ def test_what_is_to_be_done_lies_ahead(goal: str, day: str) -> None:
         ("How far did I run on Sunday, and what should I do on Wednesday?", "10-26"),
         ("Which kudos did I get on Sunday? Plan a thank-you", "10-26"),
         ("Sum up Friday", "10-24"),
+        ("Was habe ich am Sonntag gegessen?", "10-26"),
+        ("Zeig mir die Ausgaben vom Freitag", "10-24"),
+        ("Qu'ai-je mangé dimanche ?", "10-26"),
+        ("Montre-moi les dépenses de vendredi", "10-24"),
+        ("¿Qué comí el domingo?", "10-26"),
+        ("Muéstrame los gastos del viernes", "10-24"),
     ],
 )
 def test_what_was_done_lies_behind(goal: str, day: str) -> None:

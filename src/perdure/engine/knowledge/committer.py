@@ -41,7 +41,7 @@ from perdure.engine.knowledge.outcomes import (
     Outcome,
     ProposalOrigin,
 )
-from perdure.engine.knowledge.sameness import OPPOSITES, confirmed, same_statement, same_value
+from perdure.engine.knowledge.sameness import OPPOSITES, confirmed, denied_by, same_statement, same_value
 from perdure.engine.text.hygiene import flaw, refusal
 
 ATTRIBUTE = pattern(r"[a-z][a-z0-9_]{0,59}")
@@ -208,10 +208,10 @@ class Committer:
         return sorted(held, key=lambda one: (one.valid_from, one.recorded_at, one.id))
 
     def _opposed(self, new: Statement) -> Sequence[Statement]:
-        """Statements that the new one turns around: who dislikes a thing no longer likes it."""
+        """Statements that the new one turns around or denies: who dislikes a thing no longer likes it."""
         opposite = OPPOSITES.get(new.attribute or "")
         if opposite is None or new.value is None:
-            return ()
+            return denied_by(new, self.known.current)
         value = new.value
         held = self.known.in_slot(slot_of(replace(new, attribute=opposite)))
         return [one for one in held if one.value is not None and same_value(opposite, one.value, value)]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cache, lru_cache
@@ -25,6 +25,7 @@ from perdure.engine.words import sections, word_map
 
 _HYPHEN = pattern(r"(?<=\bco)-(?=\w)")
 _WORD = pattern(r"[^\W_]+(?:['’][^\W_]+)*")
+_JOINED_ON = pattern(r"\bn'(?=\w)|(?<=\bi)'(?:m|ve)\b", re.IGNORECASE)
 _ORDINAL = pattern(r"(\d{1,4})(?:st|nd|rd|th)")
 
 
@@ -105,6 +106,21 @@ def is_negative(text: str) -> bool:
     """Whether the text denies something."""
     denials = cues.words("denial")
     return any(word.replace("'", "").replace("’", "") in denials for word in _WORD.findall(_plain(text)))
+
+
+def denied_by(new: Statement, current: Callable[[], Sequence[Statement]]) -> list[Statement]:
+    """What a statement says is not so, in otherwise the same words: `Is not vegetarian` denies `Is vegetarian`."""
+    if not is_negative(new.content) or not (said := _undenied(new.content)):
+        return []
+    held = [one for one in current() if one.visible_to == new.visible_to and one.valid_from <= new.valid_from]
+    return [one for one in held if not is_negative(one.content) and _undenied(one.content) == said]
+
+
+def _undenied(text: str) -> tuple[str, ...]:
+    """The words that carry a statement, without those that deny it."""
+    aside = cues.words("plain denial")
+    words = words_in_order(_JOINED_ON.sub("", text.replace("’", "'")))
+    return tuple(word for word in words if word not in aside)
 
 
 def plain_parts(value: str) -> list[str]:

@@ -21,7 +21,7 @@ from perdure.domain.text.patterns import pattern
 from perdure.domain.text.rules import INTEGER_BITS_MAX, Json, compact_json
 from perdure.domain.times.instants import instant_us
 from perdure.domain.times.spans import Span
-from perdure.engine.search.lexicon import name_words
+from perdure.engine.search.lexicon import lexemes, name_words
 from perdure.engine.text.cues import either
 from perdure.engine.text.hygiene import holds_secret
 from perdure.engine.words import sections, word_set
@@ -237,9 +237,9 @@ def entries_in(value: Json, *, least: int = ENTRIES_MIN) -> list[dict[str, Json]
     return rows if len(rows) == len(value) else None
 
 
-def as_series(tool: str, value: Json) -> SeriesOffer | None:
-    """How a result would be merged as a series, if its entries have ids and times; None if they have not."""
-    rows = entries_in(value)
+def as_series(tool: str, value: Json, *, least: int = ENTRIES_MIN) -> SeriesOffer | None:
+    """How a result of at least so many entries would be merged as a series, if they have ids and times; else None."""
+    rows = entries_in(value, least=least)
     if rows is None:
         return None
     fields = [name for name in rows[0] if all(name in row for row in rows)]
@@ -248,12 +248,13 @@ def as_series(tool: str, value: Json) -> SeriesOffer | None:
     if not timed:
         return None
     time_field = next(iter(timed))
-    key, template = _ids(rows, [name for name in fields if name not in timed])
+    name = key_of(tool).removesuffix(SUFFIX)
+    key, template = _ids(rows, [field for field in fields if field not in timed], name)
     if key is None and template is None:
         return None
     window = Span(min(timed[time_field]), max(timed[time_field]) + 1)
     return SeriesOffer(
-        name=key_of(tool).removesuffix(SUFFIX),
+        name=name,
         id_field=key or "id",
         time_field=time_field,
         entries=len(rows),
@@ -277,17 +278,26 @@ def _times(rows: Sequence[Mapping[str, Json]], name: str) -> list[int] | None:
     return found if all(TIMES_FROM_US <= one <= TIMES_TO_US for one in found) else None
 
 
-def _ids(rows: Sequence[Mapping[str, Json]], fields: Sequence[str]) -> tuple[str | None, str | None]:
-    """The field that tells the entries apart, or a template of several that do together."""
+def _ids(rows: Sequence[Mapping[str, Json]], fields: Sequence[str], kind: str) -> tuple[str | None, str | None]:
+    """The field that tells entries of a kind apart, or a template of several that do together.
+
+    Whose `athlete_id` it is says not which of their kudos: what a few rows tell apart, later ones need not.
+    """
     named = [name for name in fields if _NAMED_ID.fullmatch(name) or _CAMEL_ID.fullmatch(name)]
     simple = [name for name in named if all(_is_id(row[name]) for row in rows)]
-    # `id` itself first, then the shortest name: `kudos_id` before `parent_kudos_id`.
-    for name in sorted(simple, key=lambda one: (one.lower() not in ("id", "uuid"), len(one))):
+    own = [name for name in simple if name.lower() in ("id", "uuid")] or [name for name in simple if _is_of(name, kind)]
+    for name in own or (simple if len(simple) == 1 else ()):
         if len({str(row[name]) for row in rows}) == len(rows):
             return name, None
     if len(simple) >= 2 and len({tuple(str(row[name]) for name in simple) for row in rows}) == len(rows):
         return None, "_".join(f"{{{name}}}" for name in simple)
     return None, None
+
+
+def _is_of(field: str, kind: str) -> bool:
+    """Whether a field is the id of what a tool lists: `kudos_id` and `commentId`, of `activity_kudos` and `comments`."""
+    words = name_words(field)
+    return len(words) == 2 and lexemes(words[0]) == lexemes(name_words(kind)[-1])
 
 
 def _is_id(value: Json) -> bool:

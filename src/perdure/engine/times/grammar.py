@@ -305,7 +305,7 @@ def way(word: str | None) -> int:
 
 # Which way the words around a time point.
 
-_ORDERS = r"(?:^\W*|[.!?;,:\n]\s*|\b(?:please|and|then|you|me to|us to)\s+)<<tense.orders>>\b"
+_ORDERS = r"(?:^\W*|[.!?;,:\n]\s*|\b<<tense.order_leads>>,?\s+)<<tense.orders>>\b"
 _AHEAD = {
     True: rf"(?<!did )\b<<tense.ahead_asked>>\b|['’]ll\b|{_ORDERS}",
     False: r"\b<<tense.ahead>>\b|['’](?:ll|d)\b",

@@ -24,6 +24,7 @@ from perdure.domain.scope import DEFAULT
 from perdure.domain.text.rules import brief
 from perdure.handles.arguments import NUMBER_MAX, PLAIN, WORDS
 from perdure.handles.memory import Memory
+from perdure.handles.operation import PendingList
 from perdure.handles.registry.shapes import plain
 from perdure.interfaces.access import AccessDenied
 from perdure.interfaces.errors import http_status
@@ -100,7 +101,8 @@ def page_of(items: Sequence[T], page: PageRequest, name: Callable[[T], object]) 
     if start >= page.most:
         raise LimitExceeded(f"a list shows at most `page_rows_max` = {page.most} rows; narrow it, or raise the limit")
     last = [_tag(name(item)) for item in items[max(0, end - CURSOR_ITEMS) : end]]
-    return answer({"items": items[start:end], "next": cursor(last) if len(items) > end or end >= page.most else None})
+    more = len(items) > end or end >= page.most
+    return answer({"items": items[start:end], "next": cursor(last) if more else None} | _pending(items))
 
 
 def _tag(name: object) -> str:
@@ -111,7 +113,12 @@ def page_behind(items: Sequence[T], page: PageRequest, name: Callable[[T], objec
     """A page that was listed from its cursor on, with one item more than is shown if there is more."""
     shown = items[: page.limit]
     more = len(items) > page.limit or len(items) >= page.most
-    return answer({"items": shown, "next": cursor(name(shown[-1])) if more else None})
+    return answer({"items": shown, "next": cursor(name(shown[-1])) if more else None} | _pending(items))
+
+
+def _pending(items: Sequence[object]) -> dict[str, object]:
+    """How much was still to be learned when the list was made, if anything was."""
+    return {"pending": items.pending} if isinstance(items, PendingList) and items.pending else {}
 
 
 def read_place(text: str) -> tuple[datetime, str]:

@@ -155,7 +155,9 @@ class Components:
         if page.both_ways:
             back = "What to give as `cursor` for what lies the other way; null: nothing is known to."
             properties["previous"] = {"type": ["string", "null"], "description": back}
-        return {"type": "object", "properties": properties, "required": list(properties)}
+        needed, pending = list(properties), "Jobs that have still to learn from what was written; left out if there are none."
+        properties["pending"] = {"type": "integer", "description": pending}
+        return {"type": "object", "properties": properties, "required": needed}
 
     def _named(self, kind: type) -> Schema:
         name = kind.__name__

@@ -66,6 +66,7 @@ from perdure.services.documents.record import (
     uncounted,
     unreadable,
 )
+from perdure.services.jobs.catch_up import CatchUp, reading
 from perdure.services.jobs.idempotency import note_erasure
 from perdure.services.knowledge.commit import Submission, commit_in
 from perdure.services.knowledge.ledger import Ledger
@@ -220,12 +221,20 @@ class StoredContexts:
     space: str
     user: str | None = None
     """None: whichever user an id names."""
+    catch_up: CatchUp | None = None
+    """Does what is due before a document is loaded; None: whoever calls sees to that."""
 
     def initialize(self) -> None:
         """A store that is open is ready."""
 
     def load(self, session_id: str) -> ContextData:
         place = self.place(session_id)
+        if self.catch_up is None:
+            return self._load(place)
+        with reading(place.scope.owner, self.catch_up, indexed=False):
+            return self._load(place)
+
+    def _load(self, place: DocumentAddress) -> ContextData:
         context, held, _ = self.store.read(place.scope.owner, lambda view: self._loaded(view, place))
         return self.around.show(context, place.scope, held.record)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from perdure.domain.conversation.messages import Cursor, Message, MessageQuery, Session
 from perdure.domain.errors import InvalidInput, Unavailable
@@ -27,10 +28,12 @@ from perdure.domain.knowledge.records import RecordQuery
 from perdure.domain.scope import Address, MessageId, Owner, Scope, SessionId
 from perdure.domain.text.patterns import pattern
 from perdure.domain.text.rules import utf8_size
-from perdure.engine.extraction.predicates import is_single_valued
+from perdure.engine.extraction.predicates import is_single_valued, usual_importance
+from perdure.engine.extraction.sentence import as_told
 from perdure.engine.knowledge.committer import CLOSE_MIN
 from perdure.engine.knowledge.outcomes import OURS, Habits, Outcome, ProposalOrigin
 from perdure.engine.text.hygiene import fingerprint
+from perdure.engine.text.own_words import own_words
 from perdure.engine.text.sentences import sentence_spans
 from perdure.ports.clock import Clock
 from perdure.ports.models import Extractor
@@ -56,6 +59,7 @@ CONFIDENTIAL = pattern(
     re.IGNORECASE,
 )
 SEED = "seeded_profile"
+HEADINGS = pattern(r"(?m)^\s*#.*$")
 ECHO = "it repeats what was put into a prompt"
 
 
@@ -146,7 +150,10 @@ class ExtractionService:
         return learned
 
     def seed(self, scope: Scope, text: str) -> tuple[Outcome, ...]:
-        """Learn from a text about the user that is no message. What it says rests on no evidence but the text itself."""
+        """Learn from a text about the user that is no message: facts, and in its own words each sentence that tells none.
+
+        What it says rests on no evidence but the text itself.
+        """
         utf8_size(text, "`text`")
         now = self.clock.now()
         message = Message(
@@ -164,7 +171,8 @@ class ExtractionService:
         found = _sorted_out(
             _extract(self.extractor, ExtractionRequest((message,), zone=self.zone, owner=scope.owner)), (message,)
         )
-        proposals = [replace(proposal, evidence=()) for proposal in found.proposals if not proposal.own_words]
+        facts = [proposal for proposal in found.proposals if not proposal.own_words]
+        proposals = [replace(fact, evidence=()) for fact in facts] + self._other_sentences(text, facts, now)
         trust = trust_of_source(SEED, self.writer)
         origin = ProposalOrigin(SEED, trust, now, self.clock.new_id, is_single_valued, habits=self.habits)
         ids = [self.clock.new_id() for _ in range(2 * len(proposals))]
@@ -174,6 +182,15 @@ class ExtractionService:
         return self.store.write(scope.owner, lambda tx: commit_in(tx, given)).outcomes
 
     # -- how
+
+    def _other_sentences(self, text: str, facts: Sequence[Proposal], now: datetime) -> list[Proposal]:
+        """The sentences of a profile that tell none of the facts, each as if somebody had asked to remember it."""
+        read = [one.start for fact in facts for one in fact.evidence]
+        stated = HEADINGS.sub(lambda line: " " * len(line[0]), own_words(text))
+        rest = [stated[start:end] for start, end in sentence_spans(stated) if not any(start <= place < end for place in read)]
+        kept = [sentence for sentence in rest if not sentence.endswith("?")]
+        told = [one for sentence in kept for one in as_told(Proposal("PROFILE", "fact", sentence), now, self.zone)]
+        return [replace(one, importance=usual_importance(one)) for one in told]
 
     def _look_through(
         self, scope: Scope, number: int, after: int | None, *, dry_run: bool

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,12 +14,14 @@ MEMORY_FORMS: tuple[MemoryForm, ...] = ("full", "seed")
 
 
 @dataclass(frozen=True, slots=True)
-class SeedMemory(MemoryWithStatements):
-    """The same memory, told as `entityRefs`, `memoryKey`, `personaId` and so on: `one["entityRefs"]`, `dict(one)`."""
+class SeedMemory(MemoryWithStatements, Mapping[str, Json]):
+    """The same memory as a mapping of `entityRefs`, `memoryKey`, `personaId` and so on: `one["entityRefs"]`, `dict(one)`."""
 
-    def keys(self) -> Iterator[str]:
-        """The seed's names."""
+    def __iter__(self) -> Iterator[str]:
         return iter(seed_dict(self))
+
+    def __len__(self) -> int:
+        return len(seed_dict(self))
 
     def __getitem__(self, name: str) -> Json:
         return seed_dict(self)[name]

@@ -17,6 +17,7 @@ from perdure.domain.times.instants import instant_us, to_us, zone_named
 from perdure.domain.times.spans import Span
 from perdure.engine.models.prompts import as_data, filled
 from perdure.engine.oversight.results import (
+    ENTRIES_MIN,
     KeepVerdict,
     as_series,
     clean_key,
@@ -208,12 +209,14 @@ class ResultKeeper:
 
     def _offer(self, scope: Scope, result: AfterRequest, value: Json, found: KeepVerdict, proof: _Proof) -> SeriesOffer | None:
         """How the result belongs into a series: by its looks, or because there is one of that name already."""
-        offer = as_series(result.tool, value)
-        if offer is not None:
-            return replace(offer, name=found.key or offer.name)
-        held = self.series.find(scope.owner, found.key)
+        # Whoever says that a tool answers for a time says that its entries are a series: one of them is enough.
+        looks = as_series(result.tool, value, least=1 if proof.covers == "window" else ENTRIES_MIN)
+        name = found.key if looks is None else found.key or looks.name
+        held = self.series.find(scope.owner, name)
         rows = entries_in(value, least=0)
-        if held is None or rows is None or (not rows and proof.window is None):
+        if held is None or rows is None or any(held.spec.timestamp_field not in row for row in rows):
+            return None if looks is None else replace(looks, name=name)
+        if looks is None and not rows and proof.window is None:
             return None
         # A quiet day has one entry or none, and was asked for all the same.
         spec = held.spec
@@ -223,7 +226,7 @@ class ResultKeeper:
             id_field=spec.id_field,
             time_field=spec.timestamp_field,
             entries=len(rows),
-            window=window,
+            window=window if looks is None else looks.window,
             id_template=spec.id_template,
         )
 
