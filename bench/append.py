@@ -355,9 +355,10 @@ def comparisons(lines: Sequence[Line]) -> list[dict[str, Any]]:
     one, threads, batch = (held[Perdure, mode] for mode in Perdure.modes)
     grouping = raw_group.times_faster_than(raw)
     rows = [
-        machine.compared("time of a single append, perdure / raw", raw.times_faster_than(one), aim=2, at_most=True),
-        machine.compared("messages/s, perdure batched", batch.rate(), aim=20_000, limit=raw_batch.rate()),
+        machine.compared("time of a single append, perdure / raw", raw.times_faster_than(one), aim=1.5, at_most=True),
+        machine.compared("messages/s, perdure batched", batch.rate(), aim=50_000, limit=raw_batch.rate()),
         machine.compared(f"rate, perdure {CALLERS} threads / 1", threads.times_faster_than(one), aim=5, limit=grouping),
+        machine.compared(f"messages/s, perdure {CALLERS} threads", threads.rate(), aim=8_000, limit=raw_group.rate()),
         machine.compared(f"rate, perdure {CALLERS} threads / raw {CALLERS} per commit", threads.times_faster_than(raw_group)),
         machine.compared("rate, perdure batched / raw batched", batch.times_faster_than(raw_batch)),
     ]

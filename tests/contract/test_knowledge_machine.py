@@ -7,7 +7,6 @@ step each statement that was ever added is there, or was undone; and in the end,
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections import Counter
 from collections.abc import Callable
@@ -29,6 +28,7 @@ from perdure.domain.knowledge.memories import Statement, to_statement
 from perdure.engine.extraction.predicates import is_single_valued
 from perdure.engine.knowledge.outcomes import Outcome
 from perdure.engine.knowledge.terms import terms_of
+from perdure.ports.tables.knowledge import to_record
 from perdure.testing import StoppedClock
 
 BASE = perdure.Settings(url="memory:", durability="normal")
@@ -220,7 +220,8 @@ class Knowledge(RuleBasedStateMachine):
     def records(self) -> dict[Row, dict[str, Any]]:
 
         with self.engine._store.snapshot() as snapshot:
-            return {(str(row[2]), str(row[3])): json.loads(str(row[4])) for row in snapshot.rows("records")}
+            held = map(to_record, snapshot.rows("records"))
+            return {(record.kind, record.key): dict(record.body) for record in held}
 
     def statements(self) -> dict[str, Statement]:
         return {key: to_statement(body) for (kind, key), body in self.records().items() if kind == "statement"}

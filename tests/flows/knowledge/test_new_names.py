@@ -90,7 +90,7 @@ def test_entities_from_before_there_were_keys_get_theirs_and_are_found(engine: p
     def age(tx: object) -> None:
         for record in tx.records.list_(RecordQuery("entity", 10)):  # type: ignore[attr-defined]
             terms = from_body(Entity, record.body).terms()
-            tx.records.retag("entity", record.key, (*terms, UNKEYED))  # type: ignore[attr-defined]
+            tx.records.retag("entity", {record.key: (*terms, UNKEYED)})  # type: ignore[attr-defined]
 
     engine._store.write(ANA, age)
     assert engine.verify().clean, "an old store is sound"

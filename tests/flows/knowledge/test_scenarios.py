@@ -18,6 +18,7 @@ from perdure import Conflict, InvalidInput, LimitExceeded, Memory, NotFound, Too
 from perdure.domain.conversation.messages import Message
 from perdure.domain.knowledge.proposals import EntityName, Evidence, Extraction, ExtractionRequest, Proposal, TodoProposal
 from perdure.engine.text.hygiene import fingerprints
+from perdure.ports.tables.knowledge import restored
 from perdure.ports.tables.rows import TABLES
 from perdure.services.knowledge import commit
 from perdure.testing import StoppedClock
@@ -816,7 +817,7 @@ def test_six_observations_of_one_person_are_folded_into_one_and_the_run_can_be_u
 
 
 def _memories(engine: perdure.Engine) -> list[dict[str, Any]]:
-    return [json.loads(body) for key, body in records(engine).items() if key[2] == "memory"]
+    return [restored("memory", key[3], body) for key, body in records(engine).items() if key[2] == "memory"]
 
 
 def test_what_is_said_after_a_fold_joins_it_and_counts_as_before_t_46(ana: Memory, clock: StoppedClock) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from perdure.adapters.memory.tables import OwnerTables
@@ -99,7 +99,12 @@ class MemoryRecords:
         if self._tables.find(OWNERS) is None:
             self._tables.put(OWNERS, OwnerRow(self._owner.space, self._owner.user, 0))
 
-    def put(self, record: Record, terms: Sequence[Term], *, by: Attribution, action: str) -> int:
+    def look_ahead(self, kind: RecordKind, keys: Sequence[str], terms: Sequence[Term] = ()) -> None:
+        """All of it is at hand."""
+
+    def put(
+        self, record: Record, terms: Sequence[Term], *, by: Attribution, action: str, was: Sequence[Term] | None = None
+    ) -> int:
         held = self.find(record.kind, record.key)
         operation = self._record(forms.record_operation(self._next(), held, record, by, action))
         self._drop_terms(record.kind, record.key)
@@ -121,10 +126,11 @@ class MemoryRecords:
             self._tables.put(OPERATIONS, row._replace(key=name, before=None, after=None, why="forgotten"))
         return len(found)
 
-    def retag(self, kind: RecordKind, key: str, terms: Sequence[Term]) -> None:
-        self._drop_terms(kind, key)
-        for row in forms.term_rows(self._owner, Record(kind, key, {}), terms):
-            self._tables.put(RECORD_TERMS, row)
+    def retag(self, kind: RecordKind, terms: Mapping[str, Sequence[Term]]) -> None:
+        for key, found in terms.items():
+            self._drop_terms(kind, key)
+            for row in forms.term_rows(self._owner, Record(kind, key, {}), found):
+                self._tables.put(RECORD_TERMS, row)
 
     def _drop_terms(self, kind: RecordKind, key: str) -> None:
         for row in self._tables.of(RECORD_TERMS, kind):

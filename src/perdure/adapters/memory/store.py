@@ -65,7 +65,7 @@ from perdure.ports.tables.rows import STAYING, TABLES, holds_rows, owned
 from perdure.ports.tables.table import AnyRow
 
 T = TypeVar("T")
-SCHEMA_VERSION = 13
+SCHEMA_VERSION = 14
 MAX_INTEGER = 2**63 - 1
 
 

@@ -296,8 +296,7 @@ CREATE TABLE record_terms (
     field text COLLATE "C" NOT NULL,
     value text COLLATE "C" NOT NULL,
     key text COLLATE "C" NOT NULL,
-    PRIMARY KEY (space, user_id, kind, field, value, key),
-    FOREIGN KEY (space, user_id, kind, key) REFERENCES records (space, user_id, kind, key)
+    PRIMARY KEY (space, user_id, kind, field, value, key)
 );
 
 CREATE INDEX record_terms_of ON record_terms (space, user_id, kind, key);

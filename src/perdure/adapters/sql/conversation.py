@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from functools import partial
 from typing import Any
 
 from perdure.adapters.sql.knowledge import SqlJournal
@@ -25,10 +24,10 @@ DIGESTS_PER_SESSION_MAX = 1_000_000
 class SqlConversation:
     __slots__ = ("_journal", "_owner", "_run")
 
-    def __init__(self, run: SqlStatements, owner: Owner) -> None:
+    def __init__(self, run: SqlStatements, owner: Owner, journal: SqlJournal) -> None:
         self._run = run
         self._owner = owner
-        self._journal = SqlJournal(run, owner)
+        self._journal = journal
 
     # -- counters
 
@@ -97,7 +96,7 @@ class SqlConversation:
     def cut_session(self, session: Session, *, by: Attribution) -> None:
         place = {**_at(session.address), "session_number": session.number}
         for row in self._run.all("find_tally", **place):
-            self._journal.record(partial(forms.tally_operation, held=forms.to_tally(row), tally=None, by=by))
+            self._journal.record(forms.tally_operation(self._journal.next(), forms.to_tally(row), None, by))
         self._run.send("remove_session_tally", **place)
         for name in ("remove_last_results", "remove_last_calls", "remove_last_messages"):
             self._run.send(name, **place, last_seq=session.messages)
@@ -119,7 +118,7 @@ class SqlConversation:
 
     def put_digest(self, digest: Digest, *, by: Attribution) -> None:
         held = self.find_digest(digest.address, digest.session_number, digest.kind, digest.version)
-        operation = self._journal.record(lambda seq: forms.digest_operation(seq, held, digest, by))
+        operation = self._journal.record(forms.digest_operation(self._journal.next(), held, digest, by))
         row = forms.digest_row(self._owner, digest, operation)
         if held is None:
             self._run.put("insert_digest", [row])
@@ -128,7 +127,7 @@ class SqlConversation:
 
     def remove_digests(self, digests: Sequence[Digest], *, by: Attribution) -> None:
         for digest in digests:
-            self._journal.record(partial(forms.digest_operation, held=digest, digest=None, by=by))
+            self._journal.record(forms.digest_operation(self._journal.next(), digest, None, by))
             place = {**_at(digest.address), "session_number": digest.session_number}
             self._run.send("remove_digest", **place, kind=digest.kind, version=digest.version)
 

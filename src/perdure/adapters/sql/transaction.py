@@ -48,22 +48,33 @@ from perdure.ports.tables.table import AnyRow
 class SqlTx:
     """A `View`, and a `Tx` if its statements may write."""
 
-    __slots__ = ("_index", "_owner", "_records", "_run")
+    __slots__ = ("_index", "_journal", "_owner", "_records", "_run")
 
     def __init__(self, run: SqlStatements, owner: Owner) -> None:
         self._run = run
         self._owner = owner
+        self._journal: SqlJournal | None = None
         self._index: SqlIndex | None = None
         self._records: SqlRecords | None = None
 
     def finish(self) -> None:
         """What a transaction does last, so that rivals wait for each other here only."""
+        if self._records is not None:
+            self._records.settle()
+        if self._journal is not None:
+            self._journal.flush()
         changed_at = None if self._index is None else self._index.flush()
         if changed_at is not None:
             self.enqueue(index_job(changed_at), now=changed_at, queue_max=MAX_INTEGER)
 
     def together(self, *works: Callable[[], Any]) -> list[Any]:
         return self._run.together(works)
+
+    @property
+    def journal(self) -> SqlJournal:
+        if self._journal is None:
+            self._journal = SqlJournal(self._run, self._owner)
+        return self._journal
 
     @property
     def index(self) -> SqlIndex:
@@ -81,12 +92,12 @@ class SqlTx:
 
     @property
     def conversation(self) -> SqlConversation:
-        return SqlConversation(self._run, self._owner)
+        return SqlConversation(self._run, self._owner, self.journal)
 
     @property
     def records(self) -> SqlRecords:
         if self._records is None:
-            self._records = SqlRecords(self._run, self._owner)
+            self._records = SqlRecords(self._run, self._owner, self.journal)
         return self._records
 
     @property
@@ -230,6 +241,7 @@ class SqlTx:
         self._run.replace("messages", message_row(self._owner, message))
 
     def rewrite(self, change: Callable[[str], str]) -> dict[str, list[AnyRow]]:
+        self.records.settle()
         self.records.look_again()
         changed: dict[str, list[AnyRow]] = {}
         for table, spec in TABLES.items():
@@ -243,8 +255,7 @@ class SqlTx:
 
     def put_tally(self, tally: Tally, *, by: Attribution) -> None:
         held = self.find_tally(tally.address, tally.session_number)
-        journal = SqlJournal(self._run, self._owner)
-        operation = journal.record(lambda seq: tally_operation(seq, held, tally, by))
+        operation = self.journal.record(tally_operation(self.journal.next(), held, tally, by))
         self._run.put("put_tally", [tally_row(self._owner, tally, operation)])
 
     # -- statements

@@ -95,8 +95,17 @@ def in_our_words(error: apsw.Error) -> PerdureError:
     return kind(words)
 
 
+PAUSE_STEP_S = 0.000_01
+PAUSE_SHORT_S = 0.000_2
+PAUSE_LONG_S = 0.002
+TRIES_SHORT = 200
+"""After so many short pauses the file is held by more than a commit."""
+
+
 class BusyHandler:
-    """SQLite's busy handler: short, spread-out waits until a deadline, so that no writer starves behind the others."""
+    """SQLite's busy handler: spread-out waits until a deadline, so that no writer starves behind the others. They begin shorter
+    than a commit, so that the file is not idle between two writers, and grow when somebody holds it for long.
+    """
 
     def __init__(self, seconds: float) -> None:
         self.default_s = seconds
@@ -105,10 +114,11 @@ class BusyHandler:
     def start(self, seconds: float | None) -> None:
         self.until = time.monotonic() + (self.default_s if seconds is None else seconds)
 
-    def __call__(self, _tries: int) -> bool:
+    def __call__(self, tries: int) -> bool:
         if time.monotonic() >= self.until:
             return False
-        time.sleep(0.0002 + 0.0018 * random.random())
+        most_s = PAUSE_LONG_S if tries > TRIES_SHORT else min(PAUSE_SHORT_S, tries * PAUSE_STEP_S)
+        time.sleep(PAUSE_STEP_S + most_s * random.random())
         return True
 
 

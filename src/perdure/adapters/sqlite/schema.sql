@@ -292,11 +292,8 @@ CREATE TABLE record_terms (
     field TEXT NOT NULL,
     value TEXT NOT NULL,
     key TEXT NOT NULL,
-    PRIMARY KEY (space, user_id, kind, field, value, key),
-    FOREIGN KEY (space, user_id, kind, key) REFERENCES records (space, user_id, kind, key)
+    PRIMARY KEY (space, user_id, kind, field, value, key)
 ) STRICT, WITHOUT ROWID;
-
-CREATE INDEX record_terms_of ON record_terms (space, user_id, kind, key);
 
 CREATE INDEX operations_of ON operations (space, user_id, kind, key, seq);
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from operator import attrgetter
 from typing import Any, Literal, get_args
 
 from perdure.domain.errors import Unsupported
@@ -305,7 +306,7 @@ class MemoryRecord:
         return record_key(self.key, self.visible_to)
 
     def terms(self) -> tuple[Term, ...]:
-        found: list[Term] = [("status", self.status), ("type", self.type)]
+        found: list[Term] = [] if self.status == "ACTIVE" else [("status", self.status)]
         found += [("entity", ref) for ref in dict.fromkeys(self.entities)]
         if self.pinned:
             found.append(("pinned", "yes"))
@@ -359,22 +360,28 @@ def to_memory(body: Mapping[str, Any]) -> MemoryRecord:
 
 
 def _body(value: Statement | MemoryRecord, instants: tuple[str, ...]) -> dict[str, Json]:
-    body: dict[str, Json] = {}
-    for name in value.__dataclass_fields__:
-        held = getattr(value, name)
-        if name in _LATER and not held:
-            continue
-        if name in instants:
-            body[name] = None if held is None else to_us(held)
-        elif name == "evidence":
-            body[name] = [{"message": one.message, "start": one.start, "end": one.end, "at": to_us(one.at)} for one in held]
-        elif name == "earlier_ends":
-            body[name] = [[to_us(at), to_us(end)] for at, end in held]
-        else:
-            body[name] = list(held) if isinstance(held, tuple) else held
+    names = tuple(value.__dataclass_fields__)
+    body: dict[str, Any] = dict(zip(names, attrgetter(*names)(value), strict=True))
+    for name in _LATER:
+        if not body.get(name, True):
+            del body[name]
+    for name in instants:
+        if body[name] is not None:
+            body[name] = to_us(body[name])
+    for name in _LISTS:
+        if name in body:
+            body[name] = list(body[name])
+    if body.get("evidence"):
+        body["evidence"] = [
+            {"message": one.message, "start": one.start, "end": one.end, "at": to_us(one.at)} for one in body["evidence"]
+        ]
+    if "earlier_ends" in body:
+        body["earlier_ends"] = [[to_us(at), to_us(end)] for at, end in body["earlier_ends"]]
     return body
 
 
+_LISTS = ("entities", "evidence", "mention_days", "against", "folds", "told")
+"""Fields that are tuples."""
 _LATER = ("earlier_ends", "proposes", "against", "kept_by", "told")
 """Fields that earlier versions did not have: left out of the body while they say nothing."""
 

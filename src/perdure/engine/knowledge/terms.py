@@ -8,9 +8,9 @@ from typing import Any
 from perdure.domain.conversation.agent_state import to_agent, to_channel_agent
 from perdure.domain.conversation.messages import to_withdrawal
 from perdure.domain.knowledge.entities import AgentTask, Entity, Instruction, Rejection, Suggestion, Todo, from_body
-from perdure.domain.knowledge.keys import term_value
-from perdure.domain.knowledge.memories import to_memory, to_statement
-from perdure.domain.knowledge.proposals import EntityName
+from perdure.domain.knowledge.keys import entity_ref, memory_key, term_value
+from perdure.domain.knowledge.memories import USER, record_key, slot, to_memory, to_statement
+from perdure.domain.knowledge.proposals import EntityName, Proposal
 from perdure.domain.knowledge.records import RecordKind, Term
 from perdure.domain.lessons import to_lesson
 from perdure.engine.names.compare import name_keys
@@ -19,6 +19,12 @@ from perdure.engine.names.compare import name_keys
 def terms_of(kind: RecordKind, body: Mapping[str, Any]) -> tuple[Term, ...]:
     """The terms of a record of that kind with that body."""
     return tuple((field, term_value(value)) for field, value in _terms(kind, body))
+
+
+def terms_in(value: Any) -> tuple[Term, ...]:
+    """The same of the value itself."""
+    found = _entity_terms(value) if isinstance(value, Entity) else value.terms()
+    return tuple((field, term_value(name)) for field, name in found)
 
 
 NAME_KEY = "name key"
@@ -59,3 +65,20 @@ def _terms(kind: RecordKind, body: Mapping[str, Any]) -> tuple[Term, ...]:
     if kind == "suggestion":
         return from_body(Suggestion, body).terms()
     return from_body(Rejection, body).terms()
+
+
+def place_of(proposal: Proposal, visible_to: str | None) -> tuple[str, str | None]:
+    """The memory and the slot where a proposal will be kept, unless its names mean others than they say."""
+    first = proposal.entities[0] if proposal.entities else None
+    key = memory_key(
+        proposal.type,
+        None if first is None else first.type,
+        None if first is None else entity_ref(first.type, first.label),
+        proposal.fact_type,
+        content=proposal.content,
+    )
+    if proposal.attribute is None:
+        return record_key(key, visible_to), None
+    subject = USER if proposal.subject is None else entity_ref(proposal.subject.type, proposal.subject.label)
+    name = slot(subject, proposal.attribute)
+    return record_key(key, visible_to), name if visible_to is None else f"{name}@{visible_to}"

@@ -66,6 +66,8 @@ def holds_secret(text: str) -> bool:
 
 def hides_something(text: str) -> bool:
     """Whether there are characters in it that are not shown: they carry what people do not see and models do."""
+    if text.isascii() and text.isprintable():
+        return False
     plain = FLAG.sub("", text)
     for index, char in enumerate(plain):
         if char in "\n\t\r" or char in JOINERS:

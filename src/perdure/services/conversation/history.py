@@ -24,6 +24,7 @@ from perdure.domain.scope import ID_BYTES_MAX, MessageId, Scope, SessionId
 from perdure.domain.text.rules import brief, check_choice, check_id, utf8_size
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store, Tx, View
+from perdure.services.knowledge.ledger import count_active
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +190,7 @@ def _overview(view: View, scope: Scope, days: _Days) -> Overview:
 def _knowledge_counts(view: View, agent: str) -> Mapping[str, int]:
     count = view.records.count
     return {
-        "memories": count("memory", ("status", "ACTIVE")),
+        "memories": count_active(view.records),
         "pinned": count("memory", ("pinned", "yes")),
         "archived": count("memory", ("status", "ARCHIVED")),
         "entities": count("entity", ("state", "here")),

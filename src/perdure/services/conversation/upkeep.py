@@ -33,6 +33,7 @@ from perdure.services.conversation.digests import covered, rolling_is_due, spine
 from perdure.services.conversation.folds import Folds, SessionKey, working_tokens
 from perdure.services.index.unread import SessionPlace
 from perdure.services.jobs.worker import Effect, Handler, RunLater
+from perdure.services.knowledge.ledger import count_active
 from perdure.services.models.writer import SummaryFailed
 
 OPEN_SESSIONS_MAX = 1_000
@@ -85,7 +86,7 @@ class Sweeper:
             jobs.append(session_job(EXTRACT, address, number, now))
         state = talk.find_agent_state(address)
         curated = (None, None) if state is None else (state.curated_at, state.curated_memories)
-        if is_due(now, view.records.count("memory", ("status", "ACTIVE")), *curated):
+        if is_due(now, count_active(view.records), *curated):
             jobs.append(address_job(CURATE, address, now))
         if not ended:
             # A time in the future, from a clock that was wrong, must not keep a session open until then.

@@ -268,13 +268,19 @@ def _remove_empty(tx: Tx, pasts: Mapping[Row, RecordHistory], by: Attribution) -
 
 def _settle_names(tx: Tx, changed: Iterable[AnyRow], choice: ForgetPlan, by: Attribution) -> int:
     """Have records found by what they say now, and called so; how many operations of rows that had gone were blanked."""
-    for record in map(to_record, changed):
-        terms = terms_of(record.kind, record.body)
-        name = renamed(record.key, choice.strike) if record.kind in NAMED else record.key
+    named = [
+        (record, renamed(record.key, choice.strike) if record.kind in NAMED else record.key)
+        for record in map(to_record, changed)
+    ]
+    for kind in RECORD_KINDS:
+        same = [record for record, name in named if record.kind == kind and name == record.key]
+        tx.records.retag(kind, {record.key: terms_of(kind, record.body) for record in same})
+        for record in same:
+            enter_record(tx, kind, record.key, record.body, now=by.at)
+    for record, name in named:
         if name == record.key:
-            tx.records.retag(record.kind, record.key, terms)
-            enter_record(tx, record.kind, record.key, record.body, now=by.at)
             continue
+        terms = terms_of(record.kind, record.body)
         _remove(tx, [(record.kind, record.key)], choice.pasts, by)
         if tx.records.find(record.kind, name) is None:
             tx.records.put(Record(record.kind, name, record.body), terms, by=by, action="forget")

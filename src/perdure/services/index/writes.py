@@ -17,7 +17,7 @@ from perdure.domain.conversation.digests import Digest, DigestKind
 from perdure.domain.conversation.messages import Cursor, Message, MessageQuery, Session
 from perdure.domain.knowledge.entities import Instruction, Todo, from_body
 from perdure.domain.knowledge.keys import term_value
-from perdure.domain.knowledge.memories import to_memory, to_statement
+from perdure.domain.knowledge.memories import Statement, to_statement
 from perdure.domain.knowledge.records import RecordKind, RecordQuery
 from perdure.domain.lessons import to_lesson
 from perdure.domain.scope import RESERVED, Address, Owner
@@ -64,15 +64,19 @@ def enter_record(
     elif kind in ENTRY_OF and body is None:
         tx.index.remove(ENTRY_OF[kind], [key], now=now)
     elif kind == "statement" and body is not None:
-        statement = to_statement(body)
-        enter = tx.index.add if new else tx.index.put
-        enter([statement_entry(statement, ZONE, archived=_is_archived(tx, statement.memory))], now=now)
+        enter_statement(tx, to_statement(body), now=now, new=new)
     elif kind == "todo" and body is not None:
         tx.index.put([todo_entry(from_body(Todo, body), ZONE)], now=now)
     elif kind == "instruction" and body is not None:
         tx.index.put([instruction_entry(from_body(Instruction, body), ZONE)], now=now)
     elif kind == "lesson" and body is not None:
         tx.index.put([lesson_entry(to_lesson(body), ZONE)], now=now)
+
+
+def enter_statement(tx: Tx, statement: Statement, *, now: datetime, new: bool) -> None:
+    """The same of a statement."""
+    enter = tx.index.add if new else tx.index.put
+    enter([statement_entry(statement, ZONE, archived=_is_archived(tx, statement.memory))], now=now)
 
 
 def _enter_statements(tx: Tx, memory: str, now: datetime) -> None:
@@ -84,7 +88,7 @@ def _enter_statements(tx: Tx, memory: str, now: datetime) -> None:
 
 def _is_archived(tx: Tx, memory: str) -> bool:
     held = tx.records.find("memory", memory)
-    return held is not None and to_memory(held.body).status != "ACTIVE"
+    return held is not None and held.body["status"] != "ACTIVE"
 
 
 def enter_digests(tx: Tx, address: Address, session_number: int, kind: DigestKind, *, now: datetime) -> None:

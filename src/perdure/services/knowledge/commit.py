@@ -64,6 +64,16 @@ class Submission:
     """The statement that the proposal takes the place of, if somebody said which."""
 
 
+def commit_all_in(tx: Tx, given: Sequence[Submission]) -> list[CommitResult]:
+    """Commit submissions, one after the other; what they ask for is looked up together."""
+    if len(given) > 1:
+        for visible_to in {one.origin.visible_to for one in given}:
+            some = [one for one in given if one.origin.visible_to == visible_to]
+            proposals = [proposal for one in some for proposal in one.proposals]
+            Ledger(tx, some[0].by).look_ahead(proposals, [name for one in some for name in one.ids], visible_to)
+    return [commit_in(tx, one) for one in given]
+
+
 def commit_in(tx: Tx, given: Submission) -> CommitResult:
     """Commit proposals inside a transaction."""
     ledger = Ledger(tx, given.by)

@@ -31,7 +31,7 @@ from perdure.ports.store import Store, Tx, View
 from perdure.services.jobs.worker import Effect
 from perdure.services.knowledge.commit import PENDING_MAX, Submission, commit_in
 from perdure.services.knowledge.entities import entity_names
-from perdure.services.knowledge.ledger import Ledger
+from perdure.services.knowledge.ledger import Ledger, count_active
 
 ACTOR = "curator/1"
 MEMORIES_MAX = 10_000
@@ -72,7 +72,7 @@ class Curator:
 
     def due(self, view: View, address: Address) -> bool:
         state = view.conversation.find_agent_state(address)
-        memories = view.records.count("memory", ("status", "ACTIVE"))
+        memories = count_active(view.records)
         ran_at, then = (None, None) if state is None else (state.curated_at, state.curated_memories)
         return is_due(self.clock.now(), memories, ran_at, then)
 
@@ -87,10 +87,8 @@ class Curator:
         said: dict[str, list[Statement]] = {}
         current: list[Statement] = []
         before: str | None = None
-        while len(memories) < MEMORIES_MAX and (
-            page := view.records.list_(RecordQuery("memory", 1_000, ("status", "ACTIVE"), before))
-        ):
-            memories += [to_memory(record.body) for record in page]
+        while len(memories) < MEMORIES_MAX and (page := view.records.list_(RecordQuery("memory", 1_000, None, before))):
+            memories += [memory for memory in (to_memory(record.body) for record in page) if memory.status == "ACTIVE"]
             before = page[-1].key
         for memory in memories:
             found = view.records.list_(RecordQuery("statement", 1_000, ("current", term_value(memory.record_key))))
@@ -114,7 +112,7 @@ class Curator:
             ledger.put(statement, "close")
         for clash in plan.clashes:
             ledger.suggest("contradiction", (clash.one.id, clash.other.id), clash.why)
-        tx.conversation.note_curated(address, at=now, memories=tx.records.count("memory", ("status", "ACTIVE")))
+        tx.conversation.note_curated(address, at=now, memories=count_active(tx.records))
         return replace(plan, action=ledger.action)
 
 

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 from typing import Any, Protocol, TypeVar
 
+from perdure.domain.errors import InvalidInput
 from perdure.domain.knowledge.entities import SEEN_WITH_MAX, Entity, Suggestion, from_body
 from perdure.domain.knowledge.journal import Attribution
 from perdure.domain.knowledge.keys import entity_ref, term_value
 from perdure.domain.knowledge.memories import MemoryRecord, Statement, to_memory, to_statement
-from perdure.domain.knowledge.proposals import EntityName
+from perdure.domain.knowledge.proposals import EntityName, Proposal
 from perdure.domain.knowledge.records import Record, RecordKind, RecordQuery, Term
 from perdure.domain.text.rules import Json
-from perdure.engine.knowledge.terms import NAME_KEY, UNKEYED, terms_of
+from perdure.engine.knowledge.terms import NAME_KEY, UNKEYED, place_of, terms_in, terms_of
 from perdure.engine.names.compare import name_keys, variants_among
 from perdure.engine.names.spelling import Same
 from perdure.ports.store import Tx
 from perdure.ports.tables.knowledge import RecordTx, RecordView
-from perdure.services.index.writes import enter_record
+from perdure.services.index.writes import enter_record, enter_statement
 
 STATEMENTS_MAX = 1_000
 """Statements of one memory or one slot that are looked at."""
@@ -52,6 +54,9 @@ class RecordValue(Protocol):
     def body(self) -> Mapping[str, Json]:
         """Everything about it, as JSON."""
 
+    def terms(self) -> tuple[Term, ...]:
+        """What it is found by."""
+
 
 class Ledger:
     """Implements `engine.knowledge.committer.KnowledgeLedger` on a transaction.
@@ -63,8 +68,7 @@ class Ledger:
         self._tx = tx
         self._records = tx.records
         self._records.lock()
-        self._by = by
-        self._batch: int | None = None
+        self._by = replace(by, batch=None)
         self.visible_to: str | None = None
         """The one agent that what is said here is for."""
         self.writes = 0
@@ -73,9 +77,8 @@ class Ledger:
 
     def next_action(self, why: str | None = None) -> None:
         """What is written from here on is another action, which can be undone by itself."""
-        self._batch = None
-        if why is not None:
-            self._by = replace(self._by, why=why)
+        if self._by.batch is not None or why is not None:
+            self._by = replace(self._by, batch=None, why=self._by.why if why is None else why)
 
     @property
     def actor(self) -> str:
@@ -90,32 +93,55 @@ class Ledger:
     @property
     def action(self) -> int | None:
         """The number of the action in hand; None if it has written nothing."""
-        return self._batch
+        return self._by.batch
+
+    def look_ahead(self, proposals: Iterable[Proposal], ids: Sequence[str], visible_to: str | None) -> None:
+        """Look up together what deciding these will ask for, one after the other."""
+        places = []
+        for one in proposals:
+            with suppress(InvalidInput):  # it will be refused
+                places.append(place_of(one, visible_to))
+        self._records.look_ahead("memory", [memory for memory, _ in places])
+        terms = [("current", term_value(memory)) for memory, _ in places]
+        terms += [(field, term_value(name)) for _, name in places if name is not None for field in ("slot", "past_slot")]
+        self._records.look_ahead("statement", ids, terms)
 
     def put(self, value: RecordValue, action: str) -> None:
-        self.put_body(value.kind, value.record_key, value.body(), action)
+        """Write a value as a record, unless it is so already."""
+        statement = value if isinstance(value, Statement) else None
+        self._put(value.kind, value.record_key, value.body(), action, terms_in(value), statement)
 
     def put_body(self, kind: RecordKind, key: str, body: Mapping[str, Json], action: str) -> None:
         """Write a record as it is stored, unless it is so already."""
+        self._put(kind, key, body, action, terms_of(kind, body), None)
+
+    def _put(
+        self,
+        kind: RecordKind,
+        key: str,
+        body: Mapping[str, Json],
+        action: str,
+        terms: Sequence[Term],
+        statement: Statement | None,
+    ) -> None:
         held = self._records.find(kind, key)
-        if held is not None and dict(held.body) == dict(body):
+        if held is not None and held.body == body:
             return
-        record = Record(kind, key, body)
-        self._wrote(self._records.put(record, terms_of(kind, body), by=self._attribution(), action=action))
-        if kind != "memory" or body.get("status") != ("ACTIVE" if held is None else held.body.get("status")):
+        was = () if held is None else terms_of(kind, held.body)
+        self._wrote(self._records.put(Record(kind, key, body), terms, by=self._by, action=action, was=was))
+        if statement is not None:
+            enter_statement(self._tx, statement, now=self._by.at, new=held is None)
+        elif kind != "memory" or body.get("status") != ("ACTIVE" if held is None else held.body.get("status")):
             enter_record(self._tx, kind, key, body, now=self._by.at, new=held is None)
 
     def remove(self, kind: RecordKind, key: str, action: str) -> None:
-        self._wrote(self._records.remove(kind, key, by=self._attribution(), action=action))
+        self._wrote(self._records.remove(kind, key, by=self._by, action=action))
         enter_record(self._tx, kind, key, None, now=self._by.at)
-
-    def _attribution(self) -> Attribution:
-        return replace(self._by, batch=self._batch)
 
     def _wrote(self, seq: int) -> None:
         self.writes += 1
-        if self._batch is None:
-            self._batch = seq
+        if self._by.batch is None:
+            self._by = replace(self._by, batch=seq)
 
     # -- what the committer asks
 
@@ -128,6 +154,8 @@ class Ledger:
         return [to_statement(record.body) for record in self._records.list_(query)]
 
     def statements(self, memory: str) -> Sequence[Statement]:
+        if self._records.find("memory", memory) is None:
+            return ()
         return self._statements(("current", memory))
 
     def in_slot(self, name: str) -> Sequence[Statement]:
@@ -209,6 +237,11 @@ class Ledger:
             self.put(Suggestion(key, what, subjects, why, self._by.at), "suggest")
 
 
+def count_active(records: RecordView) -> int:
+    """How many memories are not archived."""
+    return records.count("memory") - records.count("memory", ("status", "ARCHIVED"))
+
+
 def candidates(records: RecordView, name: EntityName) -> dict[EntityName, Entity]:
     """Known entities whose names share a key with this one, those that share the rarest first: few, however many there are."""
     sharing = [records.list_(RecordQuery("entity", SHARING_MAX, (NAME_KEY, term_value(key)))) for key in name_keys(name)]
@@ -226,8 +259,8 @@ def judge_names(view: RecordView, names: Iterable[EntityName]) -> None:
 
 def complete_names(records: RecordTx) -> None:
     """Give entities of a store from before there were keys of names theirs, some at a time; then there is nothing to do."""
-    for record in records.list_(RecordQuery("entity", COMPLETED_AT_ONCE, UNKEYED)):
-        records.retag("entity", record.key, terms_of("entity", record.body))
+    unkeyed = records.list_(RecordQuery("entity", COMPLETED_AT_ONCE, UNKEYED))
+    records.retag("entity", {record.key: terms_of("entity", record.body) for record in unkeyed})
 
 
 def find_entity(records: RecordView, ref: str) -> Entity | None:

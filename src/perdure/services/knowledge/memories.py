@@ -48,7 +48,7 @@ from perdure.engine.knowledge.outcomes import OURS, Habits, Outcome, ProposalOri
 from perdure.engine.knowledge.sameness import corrected_value
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store, Tx, View
-from perdure.services.knowledge.commit import CommitResult, Submission, check_proposal, check_statement, commit_in
+from perdure.services.knowledge.commit import CommitResult, Submission, check_proposal, check_statement, commit_all_in
 from perdure.services.knowledge.entities import entity_names
 from perdure.services.knowledge.ledger import Ledger, find_entity, judge_names
 
@@ -110,7 +110,7 @@ class Knowledge:
             raise LimitExceeded(f"{len(proposals)} proposals at once are more than {PROPOSALS_MAX}; hand them over in parts")
         ids = [self.clock.new_id() for _ in range(2 * len(proposals))]
         self._judge(owner, proposals)
-        return self.store.write(owner, lambda tx: commit_in(tx, Submission(proposals, origin, by, ids)))
+        return self.store.write(owner, lambda tx: commit_all_in(tx, [Submission(proposals, origin, by, ids)])[0])
 
     def remember(self, scope: Scope, proposal: Proposal, *, source: str, pinned: bool, visible_to: str | None) -> Outcome:
         """Store what somebody says is so. Their word closes what contradicts it, as far as it goes."""
@@ -138,7 +138,7 @@ class Knowledge:
     def remember_many(self, scope: Scope, statements: Iterable[NewStatement]) -> list[Outcome]:
         """Store what somebody says is so: all of it in one transaction, or nothing. Each can be undone by itself."""
         given = self.submissions(scope, statements)
-        return self.store.write(scope.owner, lambda tx: [_joined(commit_in(tx, one).outcomes) for one in given])
+        return self.store.write(scope.owner, lambda tx: [_joined(one.outcomes) for one in commit_all_in(tx, given)])
 
     def submissions(self, scope: Scope, statements: Iterable[NewStatement]) -> list[Submission]:
         """What somebody says is so, ready to be committed in a transaction of the caller's."""
@@ -194,7 +194,7 @@ class Knowledge:
             proposal = check_proposal(_otherwise(held.memory, wrong, content, value))
             visible_to = held.memory.visible_to
             origin, by = self._origin("user", now, visible_to=visible_to), self._by(scope, now, "correct")
-            return commit_in(tx, Submission([proposal], origin, by, ids, wrong=wrong)).outcomes[0]
+            return commit_all_in(tx, [Submission([proposal], origin, by, ids, wrong=wrong)])[0].outcomes[0]
 
         return self.store.write(scope.owner, work)
 

@@ -205,7 +205,7 @@ class RecordContract:
             with pytest.raises(Conflict):
                 store.write(other, lambda tx: tx.records.remove("memory", "k", by=BY, action="gone"))
             store.write(other, lambda tx: tx.records.blank_operations("memory", "k", name="x"))
-            store.write(other, lambda tx: tx.records.retag("memory", "k", []))
+            store.write(other, lambda tx: tx.records.retag("memory", {"k": []}))
             assert store.write(other, lambda tx: tx.records.remove_echoes()) == 0
             store.write(other, lambda tx: tx.rewrite(lambda _: "[]"))
         assert find(store, "k") == Record("memory", "k", {"whose": "ana"}, 1)
@@ -221,7 +221,7 @@ class RecordContract:
             tx.records.put(Record("memory", "new", {"n": 2}), [("color", "red")], by=BY, action="add")
             tx.records.put(Record("memory", "held", {"n": 2}), [], by=BY, action="update")
             tx.records.put_echoes(["h"], at=NOW, keep=10)
-            tx.records.retag("memory", "held", [("color", "blue")])
+            tx.records.retag("memory", {"held": [("color", "blue")]})
             tx.records.blank_operations("memory", "held", name="x")
             tx.rewrite(lambda text: text.replace("1", "7"))
             tx.records.remove("memory", "held", by=BY, action="gone")
@@ -345,7 +345,7 @@ class RecordContract:
     def test_retagging_changes_the_terms_and_neither_body_nor_journal(self, store: Store) -> None:
         put(store, "k", {"n": 1}, [("color", "red"), ("size", "big")])
         put(store, "j", {"n": 1}, [("color", "red")])
-        store.write(ANA, lambda tx: tx.records.retag("memory", "k", [("color", "blue"), ("color", "blue")]))
+        store.write(ANA, lambda tx: tx.records.retag("memory", {"k": [("color", "blue"), ("color", "blue")]}))
         assert (listed(store, ("color", "red")), listed(store, ("color", "blue"))) == (["j"], ["k"])
         assert listed(store, ("size", "big")) == []
         assert (find(store, "k"), len(journal(store))) == (Record("memory", "k", {"n": 1}, 1), 2)

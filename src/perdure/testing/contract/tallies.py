@@ -1,11 +1,11 @@
-"""What is promised of counting records that are alike, and of memories by their last change."""
+"""What is promised of counting records that are alike, of memories by their last change, and of terms within a transaction."""
 
 from __future__ import annotations
 
 from perdure.domain.knowledge.memories import MemoryRecord
-from perdure.domain.knowledge.records import ChangedMemories, Term
-from perdure.ports.store import Store
-from perdure.testing.contract.knowledge import put
+from perdure.domain.knowledge.records import ChangedMemories, Record, RecordQuery, Term
+from perdure.ports.store import Store, Tx
+from perdure.testing.contract.knowledge import BY, listed, put
 from perdure.testing.contract.samples import ANA, BOB, NOW
 
 
@@ -55,3 +55,46 @@ class TallyContract:
         assert changed(agent="coach") == [("b", 9), ("c", 9), ("e", 8), ("a", 5)]
         assert (changed(type="PROFILE"), changed(fact_type="habit")) == ([("c", 9)], [("b", 9)])
         assert changed(type="PEOPLE", fact_type="fact") == [("a", 5)]
+
+    def test_within_a_transaction_what_was_removed_is_found_by_nothing_and_may_come_back(self, store: Store) -> None:
+        put(store, "k", {"n": 1}, [("color", "red"), ("size", "big")])
+        put(store, "l", {"n": 2}, [("color", "red")])
+
+        def work(tx: Tx) -> tuple[int, dict[str, str], list[str], list[str]]:
+            tx.records.lock()
+            tx.records.look_ahead("memory", ["k", "l", "new"], [("color", "red"), ("size", "big")])
+            tx.records.remove("memory", "k", by=BY, action="forget")
+            red = [one.key for one in tx.records.list_(RecordQuery("memory", 9, ("color", "red")))]
+            found = tx.records.count("memory", ("color", "red")), tx.records.find_by("memory", "size", ["big"]), red
+            tx.records.put(Record("memory", "k", {"n": 3}), [("size", "big")], by=BY, action="add", was=())
+            return *found, [one.key for one in tx.records.list_(RecordQuery("memory", 9, ("size", "big")))]
+
+        assert store.write(ANA, work) == (1, {}, ["l"], ["k"])
+        assert (listed(store, ("color", "red")), listed(store, ("size", "big"))) == (["l"], ["k"])
+
+    def test_a_record_that_is_removed_and_put_again_at_once_is_found_by_what_it_says_now(self, store: Store) -> None:
+        put(store, "k", {"n": 1}, [("color", "red"), ("size", "big")])
+
+        def work(tx: Tx) -> None:
+            tx.records.lock()
+            tx.records.remove("memory", "k", by=BY, action="forget")
+            tx.records.put(Record("memory", "k", {"n": 2}), [("color", "red")], by=BY, action="add", was=())
+
+        store.write(ANA, work)
+        assert (listed(store, ("color", "red")), listed(store, ("size", "big"))) == (["k"], [])
+
+    def test_what_is_looked_up_ahead_is_as_it_is_after_every_change(self, store: Store) -> None:
+        put(store, "a", {"n": 1}, [("color", "red")])
+
+        def work(tx: Tx) -> list[list[str]]:
+            tx.records.lock()
+            tx.records.look_ahead("memory", ["a", "b"], [("color", "red"), ("color", "blue")])
+            seen = [[one.key for one in tx.records.list_(RecordQuery("memory", 9, ("color", "red")))]]
+            tx.records.put(Record("memory", "b", {"n": 2}), [("color", "red")], by=BY, action="add", was=())
+            tx.records.put(Record("memory", "a", {"n": 2}), [("color", "blue")], by=BY, action="update", was=[("color", "red")])
+            seen += [
+                [one.key for one in tx.records.list_(RecordQuery("memory", 9, ("color", color)))] for color in ("red", "blue")
+            ]
+            return [*seen, [str(one.body["n"]) for key in "ab" if (one := tx.records.find("memory", key)) is not None]]
+
+        assert store.write(ANA, work) == [["a"], ["b"], ["a"], ["2", "2"]]

@@ -11,6 +11,16 @@ SELECT value, min(key) FROM record_terms
 WHERE space = :space AND user_id = :user_id AND kind = :kind AND field = :field AND value = ANY(:values)
 GROUP BY value;
 
+-- name: list_records_of
+SELECT t.value, r.* FROM record_terms AS t JOIN records AS r USING (space, user_id, kind, key)
+WHERE t.space = :space AND t.user_id = :user_id AND t.kind = :kind AND t.field = :field
+  AND t.value = ANY(:values)
+ORDER BY t.key DESC LIMIT :limit;
+
+-- name: remove_terms
+DELETE FROM record_terms
+WHERE space = :space AND user_id = :user_id AND kind = :kind AND key = ANY(:keys);
+
 -- name: find_echoes
 SELECT hash FROM echoes WHERE space = :space AND user_id = :user_id AND hash = ANY(:hashes) AND at_us <= :until_us;
 
@@ -43,9 +53,9 @@ FROM records AS r WHERE r.space = :space AND r.user_id = :user_id AND r.kind = '
 GROUP BY found;
 
 -- name: changed_memories
-SELECT key, (body::json ->> 'updated_at')::bigint AS changed_us FROM records
+SELECT key, coalesce(body::json ->> 'updated_at', body::json ->> 'created_at')::bigint AS changed_us FROM records
 WHERE space = :space AND user_id = :user_id AND kind = 'memory'
-  AND (:archived::int = 1 OR body::json ->> 'status' = 'ACTIVE')
+  AND (:archived::int = 1 OR coalesce(body::json ->> 'status', 'ACTIVE') = 'ACTIVE')
   AND (:type::text IS NULL OR body::json ->> 'type' = :type::text)
   AND (:fact_type::text IS NULL OR body::json ->> 'fact_type' = :fact_type::text)
   AND coalesce(body::json ->> 'visible_to', :agent::text) = :agent::text

@@ -41,3 +41,6 @@ INSERT INTO owners VALUES (:space, :user_id, 0) ON CONFLICT (space, user_id) DO 
 
 -- name: find_owner
 SELECT operations FROM owners WHERE space = :space AND user_id = :user_id;
+
+-- name: count_operations
+UPDATE owners SET operations = :operations WHERE space = :space AND user_id = :user_id;

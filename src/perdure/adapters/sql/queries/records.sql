@@ -33,10 +33,12 @@ INSERT INTO records VALUES (:space, :user_id, :kind, :key, :body, :operation)
 ON CONFLICT (space, user_id, kind, key) DO UPDATE SET body = excluded.body, operation = excluded.operation;
 
 -- name: put_term
-INSERT INTO record_terms VALUES (:space, :user_id, :kind, :field, :value, :key);
+INSERT INTO record_terms VALUES (:space, :user_id, :kind, :field, :value, :key)
+ON CONFLICT (space, user_id, kind, field, value, key) DO NOTHING;
 
--- name: remove_terms
-DELETE FROM record_terms WHERE space = :space AND user_id = :user_id AND kind = :kind AND key = :key;
+-- name: remove_term
+DELETE FROM record_terms
+WHERE space = :space AND user_id = :user_id AND kind = :kind AND field = :field AND value = :value AND key = :key;
 
 -- name: remove_record
 DELETE FROM records WHERE space = :space AND user_id = :user_id AND kind = :kind AND key = :key;

@@ -11,6 +11,16 @@ WHERE space = :space AND user_id = :user_id AND kind = :kind AND field = :field
   AND value IN (SELECT value FROM json_each(:values))
 GROUP BY value;
 
+-- name: list_records_of
+SELECT t.value, r.* FROM record_terms AS t JOIN records AS r USING (space, user_id, kind, key)
+WHERE t.space = :space AND t.user_id = :user_id AND t.kind = :kind AND t.field = :field
+  AND t.value IN (SELECT value FROM json_each(:values))
+ORDER BY t.key DESC LIMIT :limit;
+
+-- name: remove_terms
+DELETE FROM record_terms
+WHERE space = :space AND user_id = :user_id AND kind = :kind AND key IN (SELECT value FROM json_each(:keys));
+
 -- name: find_echoes
 SELECT hash FROM echoes
 WHERE space = :space AND user_id = :user_id AND hash IN (SELECT value FROM json_each(:hashes)) AND at_us <= :until_us;
@@ -41,9 +51,9 @@ FROM records AS r WHERE r.space = :space AND r.user_id = :user_id AND r.kind = '
 GROUP BY found;
 
 -- name: changed_memories
-SELECT key, json_extract(body, '$.updated_at') AS changed_us FROM records
+SELECT key, coalesce(json_extract(body, '$.updated_at'), json_extract(body, '$.created_at')) AS changed_us FROM records
 WHERE space = :space AND user_id = :user_id AND kind = 'memory'
-  AND (:archived = 1 OR json_extract(body, '$.status') = 'ACTIVE')
+  AND (:archived = 1 OR coalesce(json_extract(body, '$.status'), 'ACTIVE') = 'ACTIVE')
   AND (:type IS NULL OR json_extract(body, '$.type') = :type)
   AND (:fact_type IS NULL OR json_extract(body, '$.fact_type') = :fact_type)
   AND coalesce(json_extract(body, '$.visible_to'), :agent) = :agent
