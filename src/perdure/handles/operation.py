@@ -13,7 +13,6 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, is_dataclass, replace
 from enum import Enum
 from functools import cache
 from types import NoneType, UnionType
@@ -21,6 +20,7 @@ from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, cast, get
 
 from perdure.domain.access import Action, Permission
 from perdure.domain.scope import Address, Scope, shared_owner
+from perdure.domain.values import dataclass, is_dataclass, replace
 from perdure.services.access.log import TRACE, AccessLog, in_span
 from perdure.services.access.mentions import Mention
 from perdure.services.jobs.catch_up import CatchUp, reading

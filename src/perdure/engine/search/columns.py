@@ -7,7 +7,6 @@ memory); a passage is what is scored (an item, or a part of a long one). Items m
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 from typing import NamedTuple, Protocol
@@ -15,6 +14,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from perdure.domain.values import dataclass
 from perdure.engine.search.entries import Passage
 
 Ints = NDArray[np.int32]

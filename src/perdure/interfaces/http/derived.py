@@ -10,7 +10,6 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from operator import attrgetter
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
@@ -21,6 +20,7 @@ from starlette.convertors import StringConvertor, register_url_convertor
 from perdure.app import Engine
 from perdure.domain.access import Permission
 from perdure.domain.errors import PerdureError
+from perdure.domain.values import KW_ONLY, dataclass, field, replace
 from perdure.handles.memory import Memory
 from perdure.handles.operation import Arg, OperationSpec, Parameter, describe
 from perdure.interfaces.errors import HTTP_STATUSES

@@ -11,7 +11,6 @@ import inspect
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import date, datetime
 from pathlib import Path
 from types import NoneType, UnionType
@@ -24,6 +23,7 @@ from perdure.domain.context.context import Block, Context
 from perdure.domain.conversation.documents import ContextData, Environment, HistoryEntry, Task, TokenUsage, ToolStats
 from perdure.domain.series import MergeResult, RejectedEntry, Series, SeriesAnswer
 from perdure.domain.times.spans import Span
+from perdure.domain.values import dataclass, field
 from perdure.handles.registry.shapes import MORE, WHOLE
 from perdure.interfaces.http.answers import MEDIA_TYPE, TITLES
 from perdure.interfaces.http.idempotency import HEADER

@@ -12,7 +12,6 @@ import logging
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -21,6 +20,7 @@ from starlette.requests import ClientDisconnect
 from perdure.app import Engine
 from perdure.domain.access import ApiKey
 from perdure.domain.errors import InvalidInput, PerdureError
+from perdure.domain.values import dataclass
 from perdure.interfaces.access import LOCAL, CallerAccess, of_key
 from perdure.interfaces.errors import http_status
 from perdure.interfaces.metrics import Metrics

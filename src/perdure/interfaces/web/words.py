@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 
 from fastapi import Request
@@ -11,6 +10,7 @@ from fastapi import Request
 from perdure.domain.errors import InvalidInput
 from perdure.domain.knowledge.journal import Operation, words_of
 from perdure.domain.text.rules import brief
+from perdure.domain.values import dataclass
 from perdure.interfaces.web.filters import entity_label
 from perdure.interfaces.web.page import zone_of
 

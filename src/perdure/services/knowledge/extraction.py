@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 
 from perdure.domain.conversation.messages import Cursor, Message, MessageQuery, Session
 from perdure.domain.errors import InvalidInput, Unavailable
@@ -27,6 +26,7 @@ from perdure.domain.knowledge.records import RecordQuery
 from perdure.domain.scope import Address, MessageId, Owner, Scope, SessionId
 from perdure.domain.text.patterns import pattern
 from perdure.domain.text.rules import utf8_size
+from perdure.domain.values import dataclass, replace
 from perdure.engine.extraction.predicates import is_single_valued
 from perdure.engine.knowledge.committer import CLOSE_MIN
 from perdure.engine.knowledge.outcomes import OURS, Habits, Outcome, ProposalOrigin

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import Depends, Query, Request, Response
@@ -13,6 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from perdure.domain.conversation.documents import NUMBER_MAX
 from perdure.domain.conversation.messages import Message, NewMessage, Role
 from perdure.domain.errors import NotFound
+from perdure.domain.values import dataclass
 from perdure.handles.arguments import PLAIN
 from perdure.handles.conversation import EXAMPLE as DOCUMENT
 from perdure.handles.memory import Memory
