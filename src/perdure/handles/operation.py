@@ -309,12 +309,13 @@ def describe(kind: type, name: str) -> OperationSpec:
     method = inspect.getattr_static(kind, name)
     said = declared(method)
     plain = inspect.unwrap(method)
+    hints = get_type_hints(plain, include_extras=True)
     return OperationSpec(
         name=operation_name(kind, method),
         action=said.action,
         permission=said.permission,
-        parameters=parameters(method),
-        returns=get_type_hints(plain, include_extras=True).get("return"),
+        parameters=_taken(plain, hints),
+        returns=hints.get("return"),
         doc=inspect.getdoc(plain) or "",
     )
 
@@ -322,7 +323,10 @@ def describe(kind: type, name: str) -> OperationSpec:
 def parameters(method: Callable[..., Any]) -> tuple[Parameter, ...]:
     """What a method of a handle takes, be it an operation or not."""
     plain = inspect.unwrap(method)
-    hints = get_type_hints(plain, include_extras=True)
+    return _taken(plain, get_type_hints(plain, include_extras=True))
+
+
+def _taken(plain: Callable[..., Any], hints: Mapping[str, Any]) -> tuple[Parameter, ...]:
     return tuple(
         _parameter(one, hints[one.name])
         for one in inspect.signature(plain).parameters.values()
