@@ -71,7 +71,7 @@ def build(engine: Engine, options: Options | None = None) -> FastAPI:
     app.router.routes.append(Route("/mcp", endpoint=mounted.app, include_in_schema=False))
     _pages(app, guard)
     app.add_middleware(Shortcut, routes=SHORT_ROUTES)
-    app.add_middleware(_Guarded, guard=guard)
+    app.add_middleware(guard.wrapping)
     app.add_middleware(IdPaths)
     return app
 
@@ -100,16 +100,6 @@ def _ask_once() -> None:
     """A question to an empty store loads the lists of words, the patterns and the libraries of a search."""
     with open_engine(settings=Settings(url="memory:")) as empty:
         empty.memory(DEFAULT).recall("What was said last week?")
-
-
-class _Guarded:
-    """The guard, as the framework wants its middleware."""
-
-    def __init__(self, app: Any, guard: Guard) -> None:
-        self._app: App = guard.wrapping(app)
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        await self._app(scope, receive, send)
 
 
 def _mcp(engine: Engine, options: Options) -> Mounted:

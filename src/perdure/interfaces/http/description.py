@@ -46,7 +46,7 @@ Fields = Mapping[str, object]
 """An object told by a route itself: its fields and their types, or their schemas."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Many:
     """A page of a list."""
 
