@@ -45,9 +45,8 @@ OPERATORS = {"__lt__": "<", "__le__": "<=", "__gt__": ">", "__ge__": ">="}
 
 
 def _with_fields(given: Any, *, frozen: bool, slots: bool, order: bool, kw_only: bool) -> type:
-    own = set(vars(given))
-    if given.__doc__ is None:
-        given.__doc__ = given.__name__  # or the library would ask for the signature, to make one of it
+    own, doc = set(vars(given)), given.__doc__
+    given.__doc__ = doc or given.__name__  # without one the library would ask for the signature, to make one of it
     shared: dict[str, Any] = {"__repr__": _repr, "__signature__": _SIGNATURE}
     if frozen:
         shared |= {"__setattr__": _refuse_assignment, "__delattr__": _refuse_deletion}
@@ -56,7 +55,7 @@ def _with_fields(given: Any, *, frozen: bool, slots: bool, order: bool, kw_only:
     for name in shared.keys() - own:
         setattr(given, name, shared[name])
     cls: Any = dataclasses.dataclass(init=False, repr=False, eq=False, slots=slots, kw_only=kw_only)(given)
-    cls.__dataclass_params__.frozen = frozen
+    cls.__doc__, cls.__dataclass_params__.frozen = doc, frozen
     if not frozen and "__hash__" not in own:
         cls.__hash__ = None
     written = {"__init__", "__eq__", *(("__hash__",) if frozen else ()), *(OPERATORS if order else ())}

@@ -314,7 +314,7 @@ def describe(kind: type, name: str) -> OperationSpec:
         name=operation_name(kind, method),
         action=said.action,
         permission=said.permission,
-        parameters=_taken(plain, hints),
+        parameters=_parameters_of(plain, hints),
         returns=hints.get("return"),
         doc=inspect.getdoc(plain) or "",
     )
@@ -323,10 +323,10 @@ def describe(kind: type, name: str) -> OperationSpec:
 def parameters(method: Callable[..., Any]) -> tuple[Parameter, ...]:
     """What a method of a handle takes, be it an operation or not."""
     plain = inspect.unwrap(method)
-    return _taken(plain, get_type_hints(plain, include_extras=True))
+    return _parameters_of(plain, get_type_hints(plain, include_extras=True))
 
 
-def _taken(plain: Callable[..., Any], hints: Mapping[str, Any]) -> tuple[Parameter, ...]:
+def _parameters_of(plain: Callable[..., Any], hints: Mapping[str, Any]) -> tuple[Parameter, ...]:
     return tuple(
         _parameter(one, hints[one.name])
         for one in inspect.signature(plain).parameters.values()
