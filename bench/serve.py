@@ -301,9 +301,9 @@ def figures(lines: Sequence[Line], idle_mb: dict[str, float]) -> list[dict[str, 
         if who != HTTP:
             continue
         name, bare = f"{task}, {clients} client{'s' if clients > 1 else ''}", by[task, clients, BARE]
-        aimed = {"aim": 1_000} if (task, clients) == (APPEND, 8) else {}
+        aimed = {"aim": 1_500} if (task, clients) == (APPEND, 8) else {}
         rows.append(machine.compared(f"{name}: requests/s", line.per_s(), limit=bare.per_s(), **aimed))
-        aimed = {"aim": 50, "at_most": True} if (task, clients) == (RECALL, 8) else {}
+        aimed = {"aim": 25, "at_most": True} if (task, clients) == (RECALL, 8) else {}
         rows.append(machine.compared(f"{name}: p95 ms", line.within_ms(0.95), limit=bare.within_ms(0.95), **aimed))
         rows.append(machine.compared(f"{name}: http / in process, requests/s", line.rate_over(by[task, clients, IN_PROCESS])))
     for what, value in idle_mb.items():

@@ -36,6 +36,8 @@ from perdure.testing import StoppedClock
 SRC = Path(perdure.__file__).parent
 DECLARATION = SRC / "handles" / "operation.py"
 CLOCK = SRC / "testing" / "clock.py"
+VALUES = SRC / "domain" / "values.py"
+"""What stands in for the standard library's data classes, which are not walked through either."""
 WALKS = ("append", "jobs", "recall", "before", "fetch")
 SAID = "My sister Maria moved to Lisbon."
 QUESTION = "Where does Maria live?"
@@ -124,7 +126,7 @@ class Tracer:
 def function_of(code: CodeType) -> Function | None:
     path = Path(code.co_filename)
     names = [name for name in code.co_qualname.split(".") if not name.startswith("<")]
-    if not names or not path.is_relative_to(SRC) or path in (DECLARATION, CLOCK):
+    if not names or not path.is_relative_to(SRC) or path in (DECLARATION, CLOCK, VALUES):
         return None
     return Function(path.relative_to(SRC).as_posix(), ".".join(names))
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,6 +18,7 @@ from perdure.domain.errors import InvalidInput
 from perdure.domain.limits import Limits, Switches
 from perdure.domain.oversight import SAVE_MODES, SaveMode
 from perdure.domain.text.rules import brief, utf8_size
+from perdure.domain.values import dataclass, field, fields, replace
 
 PREFIX = "PERDURE_"
 OTHERS = ("config", "bench_data", "rebuild_embedder")

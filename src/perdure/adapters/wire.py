@@ -14,13 +14,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakSet
 
 from perdure.domain.errors import InvalidInput, PerdureError, Unavailable, Unsupported
+from perdure.domain.values import dataclass, field
 
 if TYPE_CHECKING:
     import httpx2

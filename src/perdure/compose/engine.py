@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import cache, partial
 from pathlib import Path
@@ -22,6 +21,7 @@ from perdure.compose.models import (
 )
 from perdure.compose.store import scratch_store
 from perdure.domain.context.recall import parse_blend
+from perdure.domain.values import dataclass, replace
 from perdure.engine.conversation.jobs import CURATE, EXTRACT, LESSONS, SWEEP, TALLY, TRANSCRIPT
 from perdure.engine.knowledge.outcomes import Habits
 from perdure.engine.search.lexicon import load_stemmers

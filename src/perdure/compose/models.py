@@ -9,7 +9,6 @@ An entry point is a callable that takes one text, what stands behind the name an
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypedDict, cast
@@ -19,6 +18,7 @@ from perdure.domain.errors import InvalidInput, LimitExceeded, PerdureError
 from perdure.domain.knowledge.proposals import Extraction, ExtractionRequest
 from perdure.domain.reports import IMPORT_FORMATS
 from perdure.domain.text.rules import brief
+from perdure.domain.values import dataclass
 from perdure.engine.text.tokens import estimate_tokens
 from perdure.ports.clock import Clock
 from perdure.ports.models import ChatModel, Embedder, Extractor, Reranker, Summariser

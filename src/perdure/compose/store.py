@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -11,6 +10,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from perdure.compose.models import plugin, plugin_names
 from perdure.domain.errors import InvalidInput
 from perdure.domain.text.rules import utf8_size
+from perdure.domain.values import dataclass
 from perdure.ports.store import Store
 from perdure.settings import Settings, default_store_path
 

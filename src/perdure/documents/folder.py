@@ -20,7 +20,6 @@ import shutil
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
@@ -40,6 +39,7 @@ from perdure.adapters.files.atomic import (
 from perdure.domain.conversation.documents import Archived, ContextData, ContextDraft, ContextVersion, SavedContext
 from perdure.domain.errors import Conflict, Corrupt, InvalidInput, LimitExceeded
 from perdure.domain.text.rules import Json, compact_json
+from perdure.domain.values import dataclass
 from perdure.engine.documents.json_form import (
     DOCUMENT_BYTES_MAX,
     check_session_id,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from perdure.domain.conversation.documents import Archived, ContextData, ContextDraft, ContextVersion, SavedContext
 from perdure.domain.scope import Address, Owner, Scope, shared_owner
+from perdure.domain.values import dataclass
 from perdure.services.access.log import AccessLog
 from perdure.services.access.mentions import Mention
 from perdure.services.documents.record import DocumentAddress, held_of

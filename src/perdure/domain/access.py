@@ -6,12 +6,12 @@ And API keys: what one is bound to. The secret itself is never kept, only its di
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, get_args
 
 from perdure.domain.scope import DEFAULT, RESERVED, Address, Scope
 from perdure.domain.text.rules import check_choice
+from perdure.domain.values import dataclass
 
 Face = Literal["python", "cli", "http", "mcp", "web"]
 Action = Literal["read", "change", "erase", "admin"]

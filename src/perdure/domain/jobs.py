@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from perdure.domain.errors import LimitExceeded
 from perdure.domain.scope import Owner
 from perdure.domain.text.rules import Json
+from perdure.domain.values import dataclass, field, replace
 
 JobState = Literal["ready", "running", "done", "dead"]
 JOB_STATES: tuple[JobState, ...] = ("ready", "running", "done", "dead")

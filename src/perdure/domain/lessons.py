@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, Literal, get_args
 
@@ -13,6 +12,7 @@ from perdure.domain.knowledge.records import RecordKind, Term
 from perdure.domain.scope import Address, Owner, shared_owner
 from perdure.domain.text.rules import Json, compact_json
 from perdure.domain.times.instants import from_us, to_us
+from perdure.domain.values import dataclass, fields
 
 LessonScope = Literal["global", "agent", "user", "channel"]
 LESSON_SCOPES: tuple[LessonScope, ...] = get_args(LessonScope)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
 from typing import Literal, get_args
 
 from perdure.domain.errors import InvalidInput, LimitExceeded
 from perdure.domain.text.rules import brief
+from perdure.domain.values import dataclass, fields
 
 NUMBER_MAX = 2**62
 CoverageRule = Literal["ledger", "seed_span", "two_sided_span"]

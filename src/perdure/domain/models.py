@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Generic, Literal, TypeVar, get_args
 
 from perdure.domain.text.rules import Json
+from perdure.domain.values import dataclass, field
 
 Purpose = Literal["relevance", "storage", "extract", "fold", "rolling", "session", "spine", "chat"]
 """What a model is asked for; calls and tokens are counted by it."""

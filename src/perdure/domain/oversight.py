@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, get_args
 
@@ -13,6 +12,7 @@ from perdure.domain.context.context import Block
 from perdure.domain.scope import Address
 from perdure.domain.text.rules import Json
 from perdure.domain.times.spans import Span
+from perdure.domain.values import dataclass, field
 
 Target = Literal["goal", "first_step", "system"]
 """Where the text goes: behind the goal in the seed's form, into the first step, or into a system message."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
 from typing import Literal, get_args
 
 from perdure.domain.jobs import Job, QueueReport
 from perdure.domain.models import Usage
+from perdure.domain.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

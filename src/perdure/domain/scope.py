@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NewType
 
 from perdure.domain.errors import InvalidInput
 from perdure.domain.text.rules import check_held_id, check_no_secret
+from perdure.domain.values import dataclass
 
 MessageId = NewType("MessageId", str)
 SessionId = NewType("SessionId", str)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, get_args
 
 from perdure.domain.limits import CoverageRule as CoverageRule
 from perdure.domain.text.rules import Json
 from perdure.domain.times.spans import Span
+from perdure.domain.values import dataclass
 
 COVERAGE_RULES: tuple[CoverageRule, ...] = get_args(CoverageRule)
 Infer = Literal["none", "batch_span"]

@@ -11,12 +11,12 @@ import math
 import re
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 
 from perdure.domain.errors import InvalidInput
 from perdure.domain.text.rules import JSON_DEPTH_MAX, Json, brief, check_json, compact_json
 from perdure.domain.text.secrets import without_secrets
+from perdure.domain.values import dataclass, field
 
 MARK = "perdure:"
 VERBATIM, LIST, FOUND_BY = f"{MARK}verbatim", f"{MARK}list", f"{MARK}found by"

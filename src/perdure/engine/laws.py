@@ -16,7 +16,6 @@ import struct
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 from perdure.domain.context.recall import LEXICON
@@ -33,6 +32,7 @@ from perdure.domain.scope import Address, Owner
 from perdure.domain.series import CoveredWindow, Entry, PastEntry, Series
 from perdure.domain.state import Revision
 from perdure.domain.text.rules import Json, brief
+from perdure.domain.values import dataclass, field
 from perdure.engine.conversation.jobs import TALLY
 from perdure.engine.extraction.predicates import is_single_valued
 from perdure.engine.knowledge.terms import NAME_KEY, UNKEYED, terms_of

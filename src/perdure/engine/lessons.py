@@ -12,13 +12,13 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 
 from perdure.domain.lessons import BY_PEOPLE, SPACE_SCOPES, Book, Lesson, LessonOrigin, LessonScope, LessonSource, RefusedLesson
 from perdure.domain.scope import DEFAULT, Owner, Scope, shared_owner
 from perdure.domain.text.fences import JOINERS, has_stray_joiners
 from perdure.domain.text.patterns import pattern
+from perdure.domain.values import dataclass, replace
 from perdure.engine.search.lexicon import lexemes
 from perdure.engine.text.cues import either
 from perdure.engine.text.hygiene import flaw

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from hashlib import sha256
 from typing import Any, Literal, get_args
 
 from perdure.domain.knowledge.proposals import EntityName, EntityType, FactType, MemoryType, Proposal
 from perdure.domain.text.secrets import without_secrets
+from perdure.domain.values import dataclass, replace
 from perdure.engine.extraction.predicates import attributes, attributes_that_are
 from perdure.engine.knowledge.audit import export_entries, instant_of
 from perdure.engine.knowledge.curator import value_in_words

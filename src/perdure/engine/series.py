@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import string
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
 from datetime import datetime, tzinfo
 from typing import Any
 
@@ -31,6 +30,7 @@ from perdure.domain.text.rules import Json, brief, check_id, check_no_secret, en
 from perdure.domain.text.secrets import without_secrets
 from perdure.domain.times.instants import from_us, instant_us, zone_named
 from perdure.domain.times.spans import Span, clipped, gaps, span_or_none, union
+from perdure.domain.values import dataclass, fields, replace
 
 SECOND_US = 1_000_000
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Literal
 
@@ -15,6 +14,7 @@ from perdure.domain.models import Usage
 from perdure.domain.oversight import Decision, DecisionKind
 from perdure.domain.reports import Overview
 from perdure.domain.scope import Scope
+from perdure.domain.values import dataclass
 from perdure.handles import arguments as arg
 from perdure.handles.operation import Arg, Handle, fresh, operation, space_scope, unlogged
 from perdure.ports.clock import Clock

@@ -6,7 +6,6 @@ The log comes first: whatever becomes of the model, what the user said is held. 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from perdure.domain.context.chat import ChatLists, Talk
@@ -17,6 +16,7 @@ from perdure.domain.lessons import ReplyReport
 from perdure.domain.models import ChatMessage, Outcome
 from perdure.domain.oversight import Injection
 from perdure.domain.text.rules import Json, brief, utf8_size
+from perdure.domain.values import dataclass
 from perdure.engine.models.answers import Unreadable
 from perdure.engine.models.replies import MARK, split_reply
 from perdure.handles.memory import Memory

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -16,6 +15,7 @@ from perdure.domain.conversation.tally import Tally
 from perdure.domain.errors import InvalidInput, Unsupported
 from perdure.domain.scope import ID_BYTES_MAX, Scope, SessionId
 from perdure.domain.text.rules import Json, check_flag, check_id, utf8_size
+from perdure.domain.values import dataclass, replace
 from perdure.engine.documents.compaction import SUMMARY_CHARS_MIN, TOKENS_MIN, CompactionRules
 from perdure.handles import arguments as arg
 from perdure.handles.operation import Arg, Handle, fresh, fresh_as, names, operation

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated
 
@@ -15,6 +14,7 @@ from perdure.domain.knowledge.memories import MemoryRecord, MemoryWithStatements
 from perdure.domain.knowledge.proposals import IMPORTANCE_MAX, EntityType, FactType, MemoryType, TodoKind, TodoProposal
 from perdure.domain.scope import Scope
 from perdure.domain.text.rules import brief, check_choice, check_flag
+from perdure.domain.values import dataclass, replace
 from perdure.engine.knowledge.audit import read_export
 from perdure.engine.knowledge.outcomes import Outcome
 from perdure.engine.text.hygiene import flaw

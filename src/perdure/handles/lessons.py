@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Annotated
 
 from perdure.domain.lessons import Lesson, LessonScope, RefusedLesson, ReplyReport
 from perdure.domain.scope import Scope
+from perdure.domain.values import dataclass, replace
 from perdure.handles import arguments as arg
 from perdure.handles.operation import Arg, Handle, operation
 from perdure.services.access.log import AccessLog

@@ -13,7 +13,6 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, is_dataclass, replace
 from enum import Enum
 from functools import cache
 from types import NoneType, UnionType
@@ -21,6 +20,7 @@ from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, cast, get
 
 from perdure.domain.access import Action, Permission
 from perdure.domain.scope import Address, Scope, shared_owner
+from perdure.domain.values import dataclass, is_dataclass, replace
 from perdure.services.access.log import TRACE, AccessLog, in_span
 from perdure.services.access.mentions import Mention
 from perdure.services.jobs.catch_up import CatchUp, reading
@@ -309,12 +309,13 @@ def describe(kind: type, name: str) -> OperationSpec:
     method = inspect.getattr_static(kind, name)
     said = declared(method)
     plain = inspect.unwrap(method)
+    hints = get_type_hints(plain, include_extras=True)
     return OperationSpec(
         name=operation_name(kind, method),
         action=said.action,
         permission=said.permission,
-        parameters=parameters(method),
-        returns=get_type_hints(plain, include_extras=True).get("return"),
+        parameters=_parameters_of(plain, hints),
+        returns=hints.get("return"),
         doc=inspect.getdoc(plain) or "",
     )
 
@@ -322,7 +323,10 @@ def describe(kind: type, name: str) -> OperationSpec:
 def parameters(method: Callable[..., Any]) -> tuple[Parameter, ...]:
     """What a method of a handle takes, be it an operation or not."""
     plain = inspect.unwrap(method)
-    hints = get_type_hints(plain, include_extras=True)
+    return _parameters_of(plain, get_type_hints(plain, include_extras=True))
+
+
+def _parameters_of(plain: Callable[..., Any], hints: Mapping[str, Any]) -> tuple[Parameter, ...]:
     return tuple(
         _parameter(one, hints[one.name])
         for one in inspect.signature(plain).parameters.values()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -13,6 +12,7 @@ from perdure.domain.errors import InvalidInput
 from perdure.domain.oversight import AskedTool, Injection, KeptResult, WindowRule
 from perdure.domain.scope import Scope
 from perdure.domain.text.rules import brief
+from perdure.domain.values import dataclass
 from perdure.engine.oversight.tool_windows import check_rule
 from perdure.handles.registry.toolset import HostTool
 from perdure.services.oversight.after import AfterRequest, ResultKeeper, check_tool

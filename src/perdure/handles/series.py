@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -23,6 +22,7 @@ from perdure.domain.series import (
 from perdure.domain.text.rules import Json, check_choice
 from perdure.domain.times.instants import iso
 from perdure.domain.times.spans import Span
+from perdure.domain.values import dataclass
 from perdure.handles import arguments as arg
 from perdure.handles.operation import UNSET, Arg, Handle, operation, stated, unlogged
 from perdure.services.access.log import DELETE, UPSERT, AccessLog

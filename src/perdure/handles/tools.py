@@ -7,13 +7,13 @@ has to choose between them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from perdure.domain.errors import InvalidInput, NotFound, PerdureError, Unavailable, Unsupported
 from perdure.domain.oversight import KeptResult
 from perdure.domain.series import CoverageRule, Infer
 from perdure.domain.text.rules import Json, brief, check_choice, check_texts
+from perdure.domain.values import dataclass
 from perdure.handles.operation import Handle, operation, unlogged
 from perdure.handles.registry.shapes import plain
 from perdure.handles.registry.toolset import (

@@ -16,7 +16,6 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
@@ -34,6 +33,7 @@ from perdure.domain.context.recall import EntryKind, Hit
 from perdure.domain.conversation.messages import NewMessage
 from perdure.domain.errors import Conflict, InvalidInput, LimitExceeded, NotFound
 from perdure.domain.text.fences import fenced
+from perdure.domain.values import dataclass
 from perdure.handles.memory import Memory
 from perdure.integrations.messages import GOAL_CHARS_MAX, Users, key_part, log, part_text, spoken_message
 from perdure.integrations.thread import in_thread

@@ -14,13 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 from uuid import uuid4
 
 from perdure.domain.conversation.messages import NewMessage
 from perdure.domain.errors import Conflict, NotFound
 from perdure.domain.state import FORGOTTEN_VALUE
+from perdure.domain.values import dataclass
 from perdure.handles.memory import Memory
 from perdure.integrations.thread import in_thread
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -17,6 +16,8 @@ T = TypeVar("T")
 
 async def in_thread(call: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
     """What the call answers, from a thread. A write that has begun is over when this ends, even if the caller is cancelled."""
+    import asyncio  # whoever awaits this has it; the command line, which has not, wants only what is below
+
     work: asyncio.Future[Any] = asyncio.ensure_future(asyncio.to_thread(partial(call, *args, **kwargs)))
     try:
         answer: T = await asyncio.shield(work)

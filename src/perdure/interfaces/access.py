@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from perdure.app import Engine, asked_by
 from perdure.domain.access import ApiKey, Asker, Face, Permission
 from perdure.domain.scope import DEFAULT
+from perdure.domain.values import dataclass
 from perdure.handles.memory import Memory, confined, only_reading
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
@@ -28,6 +29,9 @@ class Metrics:
         self._refusals = Counter(
             "perdure_guard_refusals", "Requests that the guard let go no further.", ["reason"], registry=here
         )
+        # Looking one up checks its labels, for each request anew.
+        self._counted = cache(self._requests.labels)
+        self._timed = cache(self._seconds.labels)
         self._registry.register(_Store(engine))
 
     def begun(self) -> None:
@@ -37,8 +41,8 @@ class Metrics:
         """`route` is the template of the path; a status of 0 means that the caller went away."""
         self._running.dec()
         known = method if method in METHODS else "OTHER"
-        self._requests.labels(route, known, str(status)).inc()
-        self._seconds.labels(route).observe(took_s)
+        self._counted(route, known, str(status)).inc()
+        self._timed(route).observe(took_s)
 
     def refused(self, reason: str) -> None:
         self._refusals.labels(reason).inc()

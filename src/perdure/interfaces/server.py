@@ -17,8 +17,10 @@ from perdure.app import Engine
 from perdure.app import open as open_engine
 from perdure.domain.scope import DEFAULT
 from perdure.interfaces.http import answers, description
+from perdure.interfaces.http.derived import SHORT_ROUTES
 from perdure.interfaces.http.idempotency import Answers
 from perdure.interfaces.http.routes import ROUTERS, store
+from perdure.interfaces.http.shortcut import Shortcut
 from perdure.interfaces.mcp.http import Mounted, mount
 from perdure.interfaces.metrics import Metrics
 from perdure.interfaces.paths import IdPaths
@@ -68,7 +70,8 @@ def build(engine: Engine, options: Options | None = None) -> FastAPI:
     description.install(app)
     app.router.routes.append(Route("/mcp", endpoint=mounted.app, include_in_schema=False))
     _pages(app, guard)
-    app.add_middleware(_Guarded, guard=guard)
+    app.add_middleware(Shortcut, routes=SHORT_ROUTES)
+    app.add_middleware(guard.wrapping)
     app.add_middleware(IdPaths)
     return app
 
@@ -97,16 +100,6 @@ def _ask_once() -> None:
     """A question to an empty store loads the lists of words, the patterns and the libraries of a search."""
     with open_engine(settings=Settings(url="memory:")) as empty:
         empty.memory(DEFAULT).recall("What was said last week?")
-
-
-class _Guarded:
-    """The guard, as the framework wants its middleware."""
-
-    def __init__(self, app: Any, guard: Guard) -> None:
-        self._app: App = guard.wrapping(app)
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        await self._app(scope, receive, send)
 
 
 def _mcp(engine: Engine, options: Options) -> Mounted:

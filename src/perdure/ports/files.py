@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import IO, Protocol, TypeVar
@@ -17,6 +16,7 @@ from typing import IO, Protocol, TypeVar
 from perdure.domain.errors import InvalidInput
 from perdure.domain.lessons import Book
 from perdure.domain.scope import Address, Owner, SessionId
+from perdure.domain.values import dataclass
 
 Target = str | os.PathLike[str] | IO[bytes]
 Source = str | os.PathLike[str] | IO[bytes]

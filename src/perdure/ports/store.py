@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
@@ -27,6 +26,7 @@ from perdure.domain.knowledge.journal import Attribution, Operation
 from perdure.domain.models import Usage
 from perdure.domain.reports import DistributionReport, Finding, StoreDescription, StoreFile
 from perdure.domain.scope import Address, MessageId, Owner, SessionId, ToolCallId
+from perdure.domain.values import dataclass
 from perdure.ports.tables.access import AccessTx, AccessView
 from perdure.ports.tables.conversation import ConversationTx, ConversationView
 from perdure.ports.tables.index import IndexTx, IndexView

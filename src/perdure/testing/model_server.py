@@ -16,12 +16,12 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from perdure.domain.text.rules import Json
+from perdure.domain.values import dataclass, field
 
 if TYPE_CHECKING:
     from typing import Self

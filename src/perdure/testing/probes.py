@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from importlib.resources import files
 from typing import Literal, get_args
 
 from perdure.domain.conversation.messages import Message, NewMessage, Role, ToolCall
 from perdure.domain.scope import MessageId, SessionId, ToolCallId
+from perdure.domain.values import dataclass, replace
 
 PlantKind = Literal["identifier", "constraint", "question", "decision"]
 PLANT_KINDS: tuple[PlantKind, ...] = get_args(PlantKind)

@@ -5,23 +5,35 @@ The bounds stand in `tests/budgets.toml`. Nothing here is timed, so that it tell
 
 from __future__ import annotations
 
+import ast
 import gc
+import itertools
+import json
+import os
+import subprocess
 import sys
+import threading
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import apsw
 import pytest
+from anyio.from_thread import start_blocking_portal
 from fastapi.testclient import TestClient
 
 import perdure
 from perdure import NewMessage
 from perdure.domain.context.recall import Recall
 from perdure.engine.conversation.jobs import TALLY
+from perdure.interfaces.mcp.callers import LocalCaller
+from perdure.interfaces.mcp.server import build as mcp_server
+from perdure.interfaces.mcp.sets import offers
+from perdure.interfaces.mcp.stdio import serve_pipe
 from perdure.interfaces.server import Options, build
 from perdure.services.access.log import TRACE
 from perdure.services.jobs.worker import Worker
@@ -55,7 +67,16 @@ class Work:
 
     def _called(self, frame: FrameType, event: str, _arg: object) -> None:
         # Those of libraries are left out: their versions differ from machine to machine.
-        self._found["calls"] += event == "call" and frame.f_code.co_filename.startswith(PACKAGE)
+        self._found["calls"] += self._counting and event == "call" and frame.f_code.co_filename.startswith(PACKAGE)
+
+    @contextmanager
+    def in_all_threads(self) -> Iterator[None]:
+        """Count in every thread that is started meanwhile, too: a server answers in threads of its own."""
+        threading.setprofile(self._called)
+        try:
+            yield
+        finally:
+            threading.setprofile(None)
 
     def counted(self, call: Callable[[], object]) -> dict[str, int]:
         """What a call does once everything that is made at first use is there."""
@@ -97,9 +118,9 @@ def check(name: str, found: dict[str, int]) -> None:
     assert not over, f"{name} does more than `tests/budgets.toml` allows: {over}"
 
 
-def talked(engine: perdure.Engine, messages: int) -> perdure.Memory:
+def talked(engine: perdure.Engine, messages: int, agent: str = "coach") -> perdure.Memory:
     """A user of whom so many messages are indexed and counted, and nothing waits to be read."""
-    ana = engine.memory("ana", agent="coach")
+    ana = engine.memory("ana", agent=agent)
     texts = [
         f"The {NOUNS[number % 10]} of row {number} is {NOUNS[number // 10 % 10]} {number % 97}." for number in range(messages)
     ]
@@ -149,11 +170,66 @@ def test_before_a_goal_no_more_is_done_than_its_budget(engine: perdure.Engine, w
 
 
 def test_a_request_over_http_does_no_more_than_its_budget(engine: perdure.Engine, work: Work) -> None:
+    talked(engine, 100, agent="default")
     client = TestClient(build(engine, Options(no_auth=True)), base_url="http://127.0.0.1")
-    message = {"role": "user", "content": "The ferry leaves at nine tomorrow."}
-    found = work.counted(lambda: client.post("/v1/users/ana/messages", json=message).raise_for_status())
-    # The call is made in a thread of the server: of the functions here, only what the client does would be counted.
-    check("append over HTTP", {kind: count for kind, count in found.items() if kind != "calls"})
+
+    def ask(what: str, body: dict[str, str]) -> Any:
+        return client.post(f"/v1/users/ana/{what}", json=body).raise_for_status().json()
+
+    with work.in_all_threads():
+        message = {"role": "user", "content": "The ferry leaves at nine tomorrow."}
+        question = {"query": "Which lantern was it?"}
+        check("recall over HTTP", work.counted(lambda: ask("recall", question)))
+        check("append over HTTP", work.counted(lambda: ask("messages", message)))
+    assert len(ask("recall", question)["hits"]) == 10
+
+
+def test_a_call_over_mcp_does_no_more_than_its_budget(engine: perdure.Engine, work: Work) -> None:
+    ana, names, ids = talked(engine, 100), iter(NOUNS), itertools.count(1)
+    (from_client, to_server), (from_server, to_client) = os.pipe(), os.pipe()
+    owner = LocalCaller(engine, ana)
+    server = mcp_server(lambda _: owner, offers(ana.tools))
+
+    def ask(method: str, params: dict[str, Any]) -> None:
+        message = {"jsonrpc": "2.0", "id": next(ids), "method": method, "params": params}
+        os.write(to_server, json.dumps(message).encode() + b"\n")
+        answer = json.loads(answers.readline())
+        assert "result" in answer, answer
+        assert not answer["result"].get("isError"), answer
+
+    def call(tool: str, **arguments: str) -> None:
+        ask("tools/call", {"name": tool, "arguments": arguments})
+
+    with work.in_all_threads(), os.fdopen(from_server, "rb") as answers, start_blocking_portal() as portal:
+        ended = portal.start_task_soon(serve_pipe, server, from_client, to_client)
+        ask("initialize", {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "n", "version": "1"}})
+        check("recall over MCP", work.counted(lambda: call("recall", query="Which lantern was it?")))
+        check("remember over MCP", work.counted(lambda: call("remember", content=f"I have a {next(names)} in the garden.")))
+        os.close(to_server)
+        ended.result(60)
+    for end in (from_client, to_client):
+        os.close(end)
+
+
+def test_opening_a_store_does_no_more_than_its_budget(tmp_path: Path) -> None:
+    """Counted in a process of its own, from its first line on."""
+    script = """
+import sys
+found = {"modules": 0, "compiled": 0}
+def hook(event, args):
+    if event == "compile" or (event == "exec" and args[0].co_filename == "<string>"):
+        found["compiled"] += 1
+sys.addaudithook(hook)
+import perdure
+with perdure.open(sys.argv[1]):
+    pass
+found["modules"] = sum(name.split(".")[0] == "perdure" for name in sys.modules)
+print(found)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path / "a.db")], capture_output=True, text=True, check=True, timeout=300
+    )
+    check("open", ast.literal_eval(done.stdout))
 
 
 def test_a_call_that_grew_is_named_with_what_grew() -> None:

@@ -9,13 +9,13 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from perdure.adapters.embedding.static import unit
 from perdure.adapters.wire import Peer, RequestRefused, Wire, check_address, unreadable
 from perdure.domain.errors import InvalidInput
+from perdure.domain.values import dataclass, field
 
 if TYPE_CHECKING:
     from perdure.ports.models import TextKind, Vectors

@@ -10,7 +10,6 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from threading import Lock
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from perdure.adapters.embedding.static import unit
 from perdure.adapters.embedding.wordpiece import WordPiece
 from perdure.domain.errors import InvalidInput, Unsupported
+from perdure.domain.values import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

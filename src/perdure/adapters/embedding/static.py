@@ -27,12 +27,12 @@ import hashlib
 import struct
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
 from perdure.adapters.embedding.wordpiece import WordPiece
 from perdure.domain.errors import Corrupt
+from perdure.domain.values import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

@@ -13,7 +13,6 @@ import re
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -37,6 +36,7 @@ from perdure.adapters.files.atomic import (
 from perdure.domain.errors import Conflict, Corrupt, InvalidInput
 from perdure.domain.lessons import Book
 from perdure.domain.scope import shared_owner
+from perdure.domain.values import dataclass
 from perdure.ports.files import Change
 
 TEXTS = ("soul", "mood", "skill")

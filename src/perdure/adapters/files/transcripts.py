@@ -10,7 +10,6 @@ import re
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -30,6 +29,7 @@ from perdure.adapters.files.atomic import (
 )
 from perdure.domain.scope import DEFAULT, Address, Owner
 from perdure.domain.times.instants import EPOCH, from_us, to_us
+from perdure.domain.values import dataclass, replace
 from perdure.ports.files import BEGIN_BYTES_MAX, Extension, TranscriptFile, TranscriptPlace
 
 ARCHIVE = "archive"

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from typing import Any
 
@@ -18,6 +17,7 @@ from perdure.adapters.wire import DeadlinePassed, Peer, RequestRefused, Wire, ch
 from perdure.domain.errors import InvalidInput, Unsupported
 from perdure.domain.models import ChatReply, ChatRequest
 from perdure.domain.text.rules import Json, brief
+from perdure.domain.values import dataclass, field, replace
 from perdure.ports.models import ModelRefused, ModelTimeout
 
 DONE = b"[DONE]"

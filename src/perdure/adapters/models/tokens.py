@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 import gzip
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from heapq import heapify, heappop, heappush
 from importlib.resources import files
@@ -16,6 +15,7 @@ from pathlib import Path
 from threading import Lock
 
 from perdure.domain.errors import InvalidInput, Unsupported
+from perdure.domain.values import dataclass
 from perdure.ports.models import TokenCounter
 
 PIECES_KEPT_MAX = 50_000

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -19,6 +18,7 @@ from perdure.adapters.postgres.statements import COMMITS, quoted
 from perdure.domain.errors import PerdureError, Unavailable, Unsupported
 from perdure.domain.reports import Finding
 from perdure.domain.scope import RESERVED, Owner
+from perdure.domain.values import dataclass
 from perdure.ports.tables.rows import TABLES
 
 BY = "user_id"

@@ -10,13 +10,13 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from operator import itemgetter
 from typing import Any, NamedTuple, Protocol
 
 from perdure.domain.errors import Conflict, Corrupt
+from perdure.domain.values import dataclass
 from perdure.ports.tables.rows import TABLES
 from perdure.ports.tables.table import AnyRow
 

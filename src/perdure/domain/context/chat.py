@@ -10,12 +10,12 @@ import hashlib
 import json
 from base64 import b32encode
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from perdure.domain.conversation.messages import Message, ToolCall
 from perdure.domain.text.fences import fenced, frame, one_item
 from perdure.domain.text.patterns import pattern
+from perdure.domain.values import dataclass, field
 
 ChatForm = Literal["openai", "anthropic", "text"]
 SystemPlace = Literal["lead", "merge"]

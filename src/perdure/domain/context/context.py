@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Literal, overload
 
 from perdure.domain.context.chat import (
@@ -21,6 +20,7 @@ from perdure.domain.conversation.messages import Message
 from perdure.domain.errors import InvalidInput
 from perdure.domain.text.fences import fenced, frame
 from perdure.domain.text.rules import check_choice, check_flag
+from perdure.domain.values import dataclass, replace
 
 BlockKind = str
 CUT_MARK = " has the whole]"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, get_args
 
@@ -12,6 +11,7 @@ from perdure.domain.knowledge.memories import Proposed, Trust
 from perdure.domain.scope import Address
 from perdure.domain.text.rules import brief
 from perdure.domain.times.spans import Span
+from perdure.domain.values import dataclass, field
 
 EntryKind = Literal["message", "memory", "instruction", "todo", "digest", "lesson", "state", "series"]
 """What can be found. A `memory` is one statement of one."""

@@ -7,12 +7,12 @@ as they always were, and every text has one reading: `parse` and `render` undo e
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, fields
 from typing import Literal, get_args
 
 from perdure.domain.errors import InvalidInput
 from perdure.domain.scope import ID_BYTES_MAX
 from perdure.domain.text.rules import brief, check_choice, check_id, utf8_size
+from perdure.domain.values import dataclass, fields
 
 Spelling = Literal["session", "persona", "channel"]
 SPELLINGS: tuple[Spelling, ...] = get_args(Spelling)

@@ -6,7 +6,6 @@ And what agents are: the texts that make one, and the channels it answers on.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -14,6 +13,7 @@ from perdure.domain.knowledge.records import RecordKind, Term
 from perdure.domain.scope import Address
 from perdure.domain.text.rules import Json
 from perdure.domain.times.instants import from_us, to_us
+from perdure.domain.values import dataclass
 
 LAST_TEXT_CHARS = 200
 """So much of the last thing the user said is kept with the counters."""

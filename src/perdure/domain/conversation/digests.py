@@ -6,7 +6,6 @@ Which layers of them an address keeps, and when each acts, is set; the defaults 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Literal, get_args
 
@@ -15,6 +14,7 @@ from perdure.domain.errors import InvalidInput
 from perdure.domain.knowledge.memories import TRUSTS, Trust
 from perdure.domain.scope import DEFAULT, Address, Owner
 from perdure.domain.text.rules import Json, brief
+from perdure.domain.values import dataclass, field, fields
 
 DigestKind = Literal["fold", "rolling", "session", "spine"]
 DIGEST_KINDS: tuple[DigestKind, ...] = get_args(DigestKind)

@@ -8,11 +8,11 @@ with what compaction took out of it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, Protocol
 
 from perdure.domain.text.rules import Json
+from perdure.domain.values import dataclass, field
 
 NUMBER_MAX = 2**53 - 1
 """Every reader of JSON agrees on whole numbers up to here; others lose digits beyond."""

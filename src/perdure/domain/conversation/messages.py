@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol, get_args
 
@@ -11,6 +10,7 @@ from perdure.domain.knowledge.records import RecordKind, Term
 from perdure.domain.scope import Address, MessageId, SessionId, ToolCallId
 from perdure.domain.text.rules import Json, compact_json
 from perdure.domain.times.instants import from_us, to_us
+from perdure.domain.values import dataclass, field
 
 Role = Literal["user", "assistant", "tool", "system"]
 ROLES: tuple[str, ...] = get_args(Role)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 
 from perdure.domain.conversation.messages import Message
 from perdure.domain.scope import Address
 from perdure.domain.text.rules import Json
+from perdure.domain.values import dataclass, field, replace
 
 
 @dataclass(frozen=True, slots=True)

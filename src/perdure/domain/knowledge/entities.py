@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, Literal, TypeVar, get_args
 
@@ -12,6 +11,7 @@ from perdure.domain.knowledge.proposals import EntityType, Evidence, TodoKind
 from perdure.domain.knowledge.records import RecordKind, Term
 from perdure.domain.text.rules import Json
 from perdure.domain.times.instants import from_us, to_us
+from perdure.domain.values import dataclass, fields
 
 TodoState = Literal["pending", "completed", "skipped"]
 TaskState = Literal["running", "completed", "failed", "cancelled"]

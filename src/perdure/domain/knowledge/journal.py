@@ -7,10 +7,10 @@ operation that wrote it. Canonical rows (messages, sessions) are not journalled:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 
 from perdure.domain.text.rules import Json
+from perdure.domain.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Literal
 
@@ -15,6 +14,7 @@ from perdure.domain.errors import InvalidInput
 from perdure.domain.knowledge.proposals import ENTITY_TYPES, FACT_TYPES, MEMORY_TYPES, EntityType, FactType, MemoryType
 from perdure.domain.knowledge.records import TERM_BYTES_MAX
 from perdure.domain.text.rules import brief, utf8_size
+from perdure.domain.values import dataclass
 
 StoredType = MemoryType | Literal["OPEN_LOOP"]
 """What an old key may say. `OPEN_LOOP` is read, never written."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime
 from operator import attrgetter
 from typing import Any, Literal, get_args
@@ -13,6 +12,7 @@ from perdure.domain.knowledge.proposals import Evidence
 from perdure.domain.knowledge.records import RecordKind, Term
 from perdure.domain.text.rules import Json
 from perdure.domain.times.instants import from_us, to_us
+from perdure.domain.values import dataclass, replace
 
 Writer = Literal["user", "agent"]
 """Who makes a call: a person or a program of theirs or the operator's; or a model, through its tools or a key of its own."""

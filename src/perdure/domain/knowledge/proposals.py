@@ -6,12 +6,12 @@ A proposal is what somebody believes a text to say. It changes nothing: determin
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, get_args
 
 from perdure.domain.conversation.messages import Message
 from perdure.domain.scope import Owner
+from perdure.domain.values import dataclass, field
 
 MemoryType = Literal["PROFILE", "PEOPLE", "PROJECT"]
 MEMORY_TYPES: tuple[MemoryType, ...] = get_args(MemoryType)

@@ -6,10 +6,10 @@ All knowledge is kept in this one form, so that every change of it can be journa
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal, get_args
 
 from perdure.domain.text.rules import Json
+from perdure.domain.values import dataclass
 
 RecordKind = Literal[
     "memory",

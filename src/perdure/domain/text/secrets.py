@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from perdure.domain.text.patterns import pattern
+from perdure.domain.values import dataclass
 
 SECRET_CHARS_MIN = 7
 """The shortest, `://:a@b`: most ids are not even that long."""

@@ -6,12 +6,12 @@ A span holds its start and not its end, so that two spans that touch share nothi
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from perdure.domain.errors import InvalidInput
 from perdure.domain.text.rules import brief
 from perdure.domain.times.instants import check_instant, from_us, to_us
+from perdure.domain.values import dataclass
 
 FIRST, LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 

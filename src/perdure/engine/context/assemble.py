@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 
 from perdure.domain.context.chat import ChatLists, Talk, call_text
 from perdure.domain.context.context import CUT_MARK, Block, Context
@@ -12,6 +11,7 @@ from perdure.domain.conversation.digests import Digest, trust_of
 from perdure.domain.conversation.messages import Message
 from perdure.domain.text.fences import fenced
 from perdure.domain.text.secrets import without_secrets
+from perdure.domain.values import dataclass, replace
 from perdure.engine.context.blocks import ContextList, EntityCard, FoundLines, listed_block, with_cost
 from perdure.engine.conversation.turns import turn_starts, without_late_results
 from perdure.engine.search.entries import digest_ref

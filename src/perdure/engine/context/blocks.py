@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
 
 from perdure.domain.context.context import Block
 from perdure.domain.context.recall import Hit
 from perdure.domain.knowledge.memories import ROLE_OF_TRUST, UNTRUSTED, Proposed, Trust
+from perdure.domain.values import dataclass, replace
 from perdure.engine.text.sentences import cut_text
 
 Count = Callable[[str], int]

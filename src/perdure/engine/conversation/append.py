@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import cast
 
@@ -15,6 +14,7 @@ from perdure.domain.scope import ID_BYTES_MAX, Address, MessageId, SessionId, To
 from perdure.domain.text.rules import Json, brief, check_choice, check_id, encode_json, same_json, utf8_size
 from perdure.domain.text.secrets import without_secrets
 from perdure.domain.times.instants import check_instant
+from perdure.domain.values import dataclass, field, replace
 from perdure.engine.text.tokens import estimate_tokens
 
 TOKENS_MAX = 2**31 - 1

@@ -12,7 +12,6 @@ from base64 import b64decode
 from binascii import Error as NotBase64
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -20,6 +19,7 @@ from perdure.domain.conversation.messages import NewMessage, ToolCall
 from perdure.domain.errors import InvalidInput
 from perdure.domain.scope import ToolCallId
 from perdure.domain.text.rules import Json, brief
+from perdure.domain.values import dataclass, field
 
 ROLES = {"developer": "system", "function": "tool", "model": "assistant"}
 """Roles that are called otherwise here."""

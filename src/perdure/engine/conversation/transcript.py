@@ -20,7 +20,6 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TypeVar
 
@@ -28,6 +27,7 @@ from perdure.domain.conversation.messages import ROLES, Message, Session, ToolCa
 from perdure.domain.errors import Conflict, Corrupt, InvalidInput, Unsupported
 from perdure.domain.scope import Address, MessageId, SessionId, ToolCallId
 from perdure.domain.text.rules import Json, compact_json
+from perdure.domain.values import dataclass
 
 T = TypeVar("T")
 

@@ -10,7 +10,6 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TypedDict, get_args
 
 from perdure.domain.conversation.digests import SummaryRequest
@@ -20,6 +19,7 @@ from perdure.domain.errors import InvalidInput
 from perdure.domain.scope import MessageId, SessionId
 from perdure.domain.text.rules import brief, compact_json, utf8_size
 from perdure.domain.times.instants import from_us
+from perdure.domain.values import dataclass, replace
 from perdure.engine.documents.json_form import entry_json, entry_of, task_json
 from perdure.engine.text.tokens import estimate_tokens
 

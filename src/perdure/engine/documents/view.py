@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -18,6 +17,7 @@ from perdure.domain.conversation.tally import Tally
 from perdure.domain.errors import Conflict, InvalidInput
 from perdure.domain.text.rules import Json, compact_json
 from perdure.domain.times.instants import from_us, to_us
+from perdure.domain.values import dataclass, field
 from perdure.engine.conversation.append import TOKENS_MAX
 from perdure.engine.documents.compaction import excerpt_chain, whole_entries
 from perdure.engine.documents.json_form import DOCUMENT_FIELDS, document_json, document_of, entry_json, entry_of

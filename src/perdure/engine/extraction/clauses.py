@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
 
 from perdure.domain.knowledge.proposals import EntityName
+from perdure.domain.values import dataclass, field, replace
 from perdure.engine.extraction.facts import StatedFact, person_name, title_of
 from perdure.engine.extraction.patterns import pattern, words
 

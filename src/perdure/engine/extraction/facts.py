@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
 from perdure.domain.knowledge.proposals import EntityName, FactType, MemoryType
+from perdure.domain.values import dataclass, replace
 from perdure.engine.extraction.patterns import compiled, english, forms, pattern, words
 from perdure.engine.extraction.predicates import Attribute, attributes
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from perdure.domain.knowledge.proposals import TodoKind
+from perdure.domain.values import dataclass, replace
 from perdure.engine.extraction.patterns import forms, pattern, words
 from perdure.engine.text.own_words import told_by_others
 from perdure.engine.times.mentions import TimeMention

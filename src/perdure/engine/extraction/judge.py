@@ -19,13 +19,13 @@ import math
 import struct
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Literal, get_args
 from zlib import crc32
 
 from perdure.domain.errors import Corrupt
 from perdure.domain.text.patterns import pattern
+from perdure.domain.values import dataclass
 from perdure.engine.words import raw
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 
 from perdure.domain.knowledge.entities import OrderKind
+from perdure.domain.values import dataclass
 from perdure.engine.extraction.orders import language_names, languages, of_all_languages
 from perdure.engine.extraction.patterns import spelled
 

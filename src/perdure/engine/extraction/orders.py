@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import islice
 from typing import Any
 
 from perdure.domain.knowledge.entities import OrderKind
+from perdure.domain.values import dataclass
 from perdure.engine.extraction.patterns import any_of, pieces_of, spelled, word_lists
 from perdure.engine.text.own_words import OWN_CHARS_MAX, opens_fiction, own_words
 from perdure.engine.text.sentences import sentence_spans

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, Literal
 
 from perdure.domain.knowledge.proposals import EntityType, FactType, Proposal
+from perdure.domain.values import dataclass
 from perdure.engine.extraction.patterns import compiled, english
 from perdure.engine.words import table
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from perdure.domain.knowledge.proposals import FactType
 from perdure.domain.text.patterns import pattern
+from perdure.domain.values import dataclass
 from perdure.engine.extraction.judge import JudgedKind, judge, known_share, words_of
 from perdure.engine.text.cues import either
 from perdure.engine.text.hygiene import refusal

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import combinations
 from typing import Any, Literal
 
 from perdure.domain.errors import InvalidInput
 from perdure.domain.text.rules import utf8_size
+from perdure.domain.values import dataclass
 from perdure.engine.knowledge.curator import DENIAL, are_rivals, denied_pairs, value_in_words
 from perdure.engine.knowledge.sameness import meaning, says_the_same
 from perdure.engine.text.hygiene import refusal

@@ -13,10 +13,10 @@ import math
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, lru_cache
 
 from perdure.domain.text.patterns import pattern
+from perdure.domain.values import dataclass
 from perdure.engine.extraction.judge import JudgeTable, judge
 from perdure.engine.words import fitted, sections
 

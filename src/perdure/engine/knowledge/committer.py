@@ -8,7 +8,6 @@ more trusted word closes nothing: it is kept beside it, as proposed, until a per
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from perdure.domain.knowledge.keys import memory_key
@@ -27,6 +26,7 @@ from perdure.domain.knowledge.memories import (
 )
 from perdure.domain.knowledge.proposals import Proposal
 from perdure.domain.text.patterns import pattern
+from perdure.domain.values import dataclass, field, replace
 from perdure.engine.knowledge.changes import closed_by
 from perdure.engine.knowledge.outcomes import (
     ACCEPTED,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
 from itertools import combinations, product
 
 from perdure.domain.knowledge.memories import OWN_WORDS, USER, MemoryRecord, Statement, record_key
 from perdure.domain.text.patterns import pattern
+from perdure.domain.values import dataclass, replace
 from perdure.engine.extraction.predicates import is_single_valued
 from perdure.engine.knowledge.sameness import is_negative, meaning, same_value, words_in_order
 from perdure.engine.words import sections

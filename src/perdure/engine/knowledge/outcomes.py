@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, Protocol
 
 from perdure.domain.knowledge.memories import MemoryRecord, Statement, Trust
 from perdure.domain.knowledge.proposals import EntityName, Proposal
+from perdure.domain.values import dataclass
 
 Verdict = Literal["added", "mentioned", "known", "superseded", "ended", "past", "proposed", "refused"]
 ACCEPTED, REJECTED, OVER = "accepted", "rejected", "said to be over"

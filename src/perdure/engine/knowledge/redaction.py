@@ -6,7 +6,6 @@ import json
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from perdure.domain.knowledge.journal import Operation
@@ -14,6 +13,7 @@ from perdure.domain.knowledge.proposals import Evidence
 from perdure.domain.text.patterns import pattern
 from perdure.domain.text.rules import Json
 from perdure.domain.times.instants import from_us
+from perdure.domain.values import dataclass, field
 
 FORGOTTEN = "[forgotten]"
 MASK = "█"

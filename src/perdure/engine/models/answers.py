@@ -12,13 +12,13 @@ import math
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from perdure.domain.conversation.digests import SESSION_FIELDS, SPINE_SECTIONS
 from perdure.domain.knowledge.proposals import ENTITY_TYPES, FACT_TYPES, MEMORY_TYPES, TODO_KINDS
 from perdure.domain.text.patterns import pattern
 from perdure.domain.text.rules import JSON_DEPTH_MAX, Json, same_json
+from perdure.domain.values import dataclass
 from perdure.engine.text.cues import either
 
 ANSWER_CHARS_MAX = 500_000

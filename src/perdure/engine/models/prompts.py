@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC
 
 from perdure.domain.conversation.digests import SummaryRequest
@@ -15,6 +14,7 @@ from perdure.domain.conversation.messages import Message
 from perdure.domain.errors import Corrupt
 from perdure.domain.text.patterns import pattern
 from perdure.domain.text.rules import Json, compact_json
+from perdure.domain.values import dataclass
 from perdure.engine.text.sentences import cut_text
 
 MESSAGE_CHARS_MAX = 8_000

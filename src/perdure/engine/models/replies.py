@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from perdure.domain.conversation.digests import SESSION_FIELDS, SPINE_SECTIONS
@@ -27,6 +26,7 @@ from perdure.domain.knowledge.proposals import (
 )
 from perdure.domain.text.patterns import pattern
 from perdure.domain.text.rules import Json
+from perdure.domain.values import dataclass
 from perdure.engine.extraction.predicates import bounded_importance
 from perdure.engine.lessons import ECHOES, clean_lessons, sameness
 from perdure.engine.models.answers import Unreadable, read_object, spelt, without_thoughts

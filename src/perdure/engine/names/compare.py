@@ -8,7 +8,6 @@ both go with `Robert Smith`. Who merges a chain asks `compare_entities` with all
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
 
@@ -17,6 +16,7 @@ from perdure.domain.knowledge.keys import entity_ref, slug
 from perdure.domain.knowledge.proposals import EntityName
 from perdure.domain.knowledge.records import TERM_BYTES_MAX
 from perdure.domain.text.rules import brief
+from perdure.domain.values import dataclass
 from perdure.engine.names.organisations import compare_orgs, compare_projects, initials, org, project
 from perdure.engine.names.people import compare_persons, name_numbers, person
 from perdure.engine.names.places import compare_places, open_partners, place

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 from functools import cache, lru_cache
 
 from perdure.domain.text.patterns import pattern
+from perdure.domain.values import dataclass
 from perdure.engine.names.spelling import (
     Likeness,
     LikenessEvidence,

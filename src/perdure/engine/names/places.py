@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache, lru_cache
 
+from perdure.domain.values import dataclass
 from perdure.engine.names.organisations import VOWEL_CHARS_MIN, numbers_of, small_words, words_of
 from perdure.engine.names.spelling import (
     Likeness,

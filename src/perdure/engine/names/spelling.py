@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from functools import cache, lru_cache
 
 from perdure.domain.text.patterns import pattern
+from perdure.domain.values import dataclass, field
 from perdure.engine.words import sections
 
 

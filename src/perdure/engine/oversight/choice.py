@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -21,6 +20,7 @@ from perdure.domain.models import ChatMessage
 from perdure.domain.oversight import Choice
 from perdure.domain.text.patterns import pattern
 from perdure.domain.text.rules import Json
+from perdure.domain.values import dataclass
 from perdure.engine.models.prompts import as_data
 from perdure.engine.oversight.relevance import GOAL_CHARS_MAX, SavedItem, find_any, goal_words, names_in, needs_min
 from perdure.engine.oversight.statements import ABOUT, Told, asks_about_the_user, told_scores

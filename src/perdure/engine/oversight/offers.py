@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 
 from perdure.domain.context.context import Block
@@ -12,6 +11,7 @@ from perdure.domain.series import SeriesAnswer
 from perdure.domain.text.fences import fenced
 from perdure.domain.text.rules import Json, compact_json
 from perdure.domain.times.instants import from_us
+from perdure.domain.values import dataclass, replace
 from perdure.engine.context.blocks import with_cost
 
 Count = Callable[[str], int]

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from perdure.domain.text.patterns import pattern
+from perdure.domain.values import dataclass
 from perdure.engine.oversight.topics import Vectors, stem, topics_of
 from perdure.engine.search.lexicon import NAME_WORDS_MAX, folded, name_words
 from perdure.engine.words import fitted, sections, word_set

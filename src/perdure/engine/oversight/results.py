@@ -8,7 +8,6 @@ import math
 import re
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
@@ -21,6 +20,7 @@ from perdure.domain.text.patterns import pattern
 from perdure.domain.text.rules import INTEGER_BITS_MAX, Json, compact_json
 from perdure.domain.times.instants import instant_us
 from perdure.domain.times.spans import Span
+from perdure.domain.values import dataclass
 from perdure.engine.search.lexicon import lexemes, name_words
 from perdure.engine.text.cues import either
 from perdure.engine.text.hygiene import holds_secret

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 from typing import NamedTuple, Protocol
@@ -16,6 +15,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from perdure.domain.values import dataclass
 from perdure.engine.search.entries import Passage
 
 try:

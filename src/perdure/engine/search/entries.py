@@ -11,7 +11,6 @@ import re
 import struct
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 
@@ -27,6 +26,7 @@ from perdure.domain.state import Revision, found_by
 from perdure.domain.text.patterns import pattern
 from perdure.domain.text.rules import Json, compact_json
 from perdure.domain.times.instants import to_us
+from perdure.domain.values import dataclass
 from perdure.engine.search.lexicon import lexemes, term_hash
 from perdure.engine.text import cues
 from perdure.engine.times.mentions import find_times

@@ -6,7 +6,6 @@ A stack is never changed. Taking in what is new makes another one, which shares 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from perdure.domain.context.recall import EntryKind
 from perdure.domain.times.spans import Span
+from perdure.domain.values import dataclass, field
 from perdure.engine.search.allowed import Allowed
 from perdure.engine.search.columns import NONE, Flags, Hashes, Ints, ItemColumns, Longs, neighbours
 from perdure.engine.search.entries import ARCHIVED, BEGUN, FOREVER, KIND_CODES, ROLE_CODES, TELLING_BIT, TELLING_STEPS

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, lru_cache
 
@@ -17,6 +16,7 @@ from perdure.domain.conversation.messages import ROLES
 from perdure.domain.text.patterns import pattern
 from perdure.domain.times.instants import to_us
 from perdure.domain.times.spans import Span, span_or_none
+from perdure.domain.values import dataclass
 from perdure.engine.search.lexicon import QUESTION_CHARS_MAX, folded, lexemes, question_words, term_hash
 from perdure.engine.text import cues
 from perdure.engine.times.mentions import TimeMention, find_times

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from perdure.domain.context.recall import Hit
+from perdure.domain.values import dataclass, replace
 from perdure.engine.search.allowed import Allowed
 from perdure.engine.search.columns import BRIEF_TERMS, UNKNOWN_US, Flags, Floats, Ints, ItemColumns, Longs, Voice, surroundings
 from perdure.engine.search.question import QuestionTime, SearchQuestion

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import Any
 from zlib import crc32
@@ -16,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perdure.domain.errors import Corrupt
+from perdure.domain.values import dataclass, fields
 from perdure.engine.search.entries import HEADER, VERSION
 
 Array = npt.NDArray[Any]

@@ -8,13 +8,13 @@ most important ones.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import groupby
 from typing import Literal
 
 from perdure.domain.conversation.messages import Message, Role
 from perdure.domain.text.patterns import pattern
+from perdure.domain.values import dataclass, replace
 from perdure.engine.summary.questions import StatementIndex, bounded_views, open_questions
 from perdure.engine.text import cues
 from perdure.engine.text.literals import LiteralItem, items_of

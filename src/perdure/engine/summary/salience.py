@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 
 from perdure.domain.conversation.messages import Message, Role
 from perdure.domain.text.patterns import pattern
+from perdure.domain.values import dataclass, replace
 from perdure.engine.summary.pins import BARE, is_bulk, split_head
 from perdure.engine.summary.questions import StatementIndex, content_words, open_questions, sentences_of
 from perdure.engine.text import cues

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from perdure.domain.text.patterns import pattern
+from perdure.domain.values import dataclass
 
 ItemKind = Literal["identifier", "path", "url", "quantity", "date"]
 

@@ -6,9 +6,10 @@ No zone is known here, and no text: `rules` says which words mean what, `mention
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from typing import Literal
+
+from perdure.domain.values import dataclass
 
 TimeKind = Literal["point", "span", "since", "until", "recurring"]
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
+from perdure.domain.values import dataclass, replace
 from perdure.engine.times.calendar import Moment, Shift, Stretch
 from perdure.engine.words import tables
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from functools import cache, partial
 
+from perdure.domain.values import dataclass, replace
 from perdure.engine.times.calendar import Moment, Shift, Stretch, days_from, midnight, month_start, week_of, year_for
 from perdure.engine.times.dates import ANY_YEAR, IN, NEAR, full_year
 from perdure.engine.times.grammar import BACK, ON, THIS, YEAR, Rule, any_of, ask_rule, compiled, rule, vocabulary, way

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import cache
 
 from perdure.domain.times.instants import zone_named
+from perdure.domain.values import dataclass, replace
 from perdure.engine.times.calendar import Moment, Stretch, TimeKind, midnight
 from perdure.engine.times.grammar import Rule, TenseCues, compiled
 from perdure.engine.times.holidays import said_rules

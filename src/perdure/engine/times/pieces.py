@@ -7,11 +7,11 @@ choice among pieces are left to `question`.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache
 from itertools import chain
 
+from perdure.domain.values import dataclass, replace
 from perdure.engine.times import clock, dates, holidays, offsets, rules, windows
 from perdure.engine.times.calendar import Moment, Stretch, midnight
 from perdure.engine.times.grammar import ASKED_UNIT, COUNT, GAP, ORDINAL, Rule, TenseCues, amount, asked_unit, compiled, ordinal

@@ -42,13 +42,13 @@ asker's zone, 23 or 25 hours long where clocks change.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import Literal
 
 from perdure.domain.errors import InvalidInput
 from perdure.domain.text.rules import brief, utf8_size
 from perdure.domain.times.instants import check_instant, zone_named
+from perdure.domain.values import dataclass, replace
 from perdure.engine.times.grammar import ASKED_UNIT, COUNT, TenseCues, amount, asked_unit, compiled
 from perdure.engine.times.pieces import QuestionMoment, TimePiece, joined, pieces
 from perdure.engine.times.windows import window

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from perdure.domain.knowledge.memories import Writer
+from perdure.domain.values import dataclass, field, replace
 from perdure.handles.admin import AdminServices
 from perdure.handles.conversation import ConversationServices
 from perdure.handles.knowledge import KnowledgeServices

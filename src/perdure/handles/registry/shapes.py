@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from base64 import b64encode
 from collections.abc import Callable, Mapping
-from datetime import date
+from datetime import date, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -38,15 +38,20 @@ def plain(value: object) -> Any:
     kind = type(value)
     if kind in SIMPLE:  # most of what there is, so it comes first
         return value
+    if kind is tuple or kind is list:
+        return [plain(item) for item in value]  # type: ignore[attr-defined]
+    if kind is datetime:
+        return value.isoformat()  # type: ignore[attr-defined]
     if (whole := WHOLE.get(kind)) is not None:
         return whole(value)
     if (names := _fields(kind)) is not None:  # type: ignore[arg-type]  # every class can be hashed
-        told = {name: plain(getattr(value, name)) for name in names}
+        # Most fields are simple, and a call for each would cost as much as all the rest.
+        told = {name: one if type(one := getattr(value, name)) in SIMPLE else plain(one) for name in names}
         for name, make in MORE.get(kind, NOTHING).items():
             told[name] = plain(make(value))
         return told
     if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(key): item if type(item) in SIMPLE else plain(item) for key, item in value.items()}
     if isinstance(value, date):  # or an instant, which is one, too
         return value.isoformat()
     if isinstance(value, Path):

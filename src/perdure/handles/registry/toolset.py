@@ -14,7 +14,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from functools import reduce
@@ -25,6 +24,7 @@ from perdure.domain.oversight import WindowRule
 from perdure.domain.series import Series
 from perdure.domain.text.rules import Json, brief, check_choice, check_flag, check_text
 from perdure.domain.times.instants import read_instant
+from perdure.domain.values import dataclass, field
 from perdure.engine.oversight.tool_windows import check_rule
 from perdure.handles.operation import OperationSpec, Parameter, describe
 from perdure.handles.series import UserSeries, answer_dict, series_dict

@@ -9,7 +9,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from io import TextIOWrapper
 from typing import Annotated, Any
 
@@ -23,6 +22,7 @@ from perdure import settings as settings_module
 from perdure.app import asked_by
 from perdure.domain.access import COMMAND_LINE
 from perdure.domain.errors import InvalidInput, PerdureError
+from perdure.domain.values import dataclass
 from perdure.interfaces.cli import series, state
 from perdure.interfaces.cli.admin import config, journal, key, portability, store, user
 from perdure.interfaces.cli.admin.serve import mcp, serve, token

@@ -17,7 +17,6 @@ import re
 import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
@@ -27,6 +26,7 @@ from rich.text import Text
 import perdure
 from perdure.domain.errors import InvalidInput, PerdureError
 from perdure.domain.times.instants import check_instant, read_instant
+from perdure.domain.values import dataclass, field
 from perdure.handles.operation import UNSET, OperationSpec, Parameter, describe, reached
 from perdure.interfaces.cli.input import chosen, read_json, read_text, text_or_stdin
 from perdure.interfaces.cli.output import Columns, Output

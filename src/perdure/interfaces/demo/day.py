@@ -6,9 +6,9 @@ Ana runs, has a coach and other agents, and lives in Lisbon. Each step makes pub
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime, time
 
+from perdure.domain.values import dataclass
 from perdure.interfaces.demo import day_conversation, day_knowledge, day_series
 from perdure.interfaces.demo.day_world import MONDAY, Facts, Step, World
 

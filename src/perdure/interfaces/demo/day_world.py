@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import perdure
+from perdure.domain.values import dataclass, replace
 from perdure.testing import StoppedClock
 
 Facts = dict[str, object]

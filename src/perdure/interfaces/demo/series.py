@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from perdure.domain.values import dataclass
 from perdure.handles.series import SeriesHandle
 from perdure.interfaces.demo.past import DemoPast, Event
 

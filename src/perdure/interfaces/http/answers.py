@@ -186,6 +186,10 @@ def install(app: FastAPI) -> None:
 
 async def _perdure_problem(_: Request, error: Exception) -> Response:
     assert isinstance(error, PerdureError)  # noqa: S101 - it is registered for these
+    return perdure_problem(error)
+
+
+def perdure_problem(error: PerdureError) -> Response:
     status = http_status(error)
     seconds = getattr(error, "retry_after_s", 1.0)
     headers = {"Retry-After": str(max(1, round(seconds)))} if status in (429, 503) else None
@@ -194,6 +198,10 @@ async def _perdure_problem(_: Request, error: Exception) -> Response:
 
 async def _denied(_: Request, error: Exception) -> Response:
     assert isinstance(error, AccessDenied)  # noqa: S101 - it is registered for these
+    return denied_problem(error)
+
+
+def denied_problem(error: AccessDenied) -> Response:
     headers = {"WWW-Authenticate": 'Bearer realm="perdure"'} if error.status == 401 else None
     return problem(error.status, error.code, str(error), headers, retriable=False)
 

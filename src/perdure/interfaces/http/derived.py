@@ -10,7 +10,6 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from operator import attrgetter
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
@@ -21,6 +20,7 @@ from starlette.convertors import StringConvertor, register_url_convertor
 from perdure.app import Engine
 from perdure.domain.access import Permission
 from perdure.domain.errors import PerdureError
+from perdure.domain.values import KW_ONLY, dataclass, field, replace
 from perdure.handles.memory import Memory
 from perdure.handles.operation import Arg, OperationSpec, Parameter, describe
 from perdure.interfaces.errors import HTTP_STATUSES
@@ -29,6 +29,7 @@ from perdure.interfaces.http.description import described, many
 from perdure.interfaces.http.fields import body_of, in_path, in_query, is_told, json_type, named
 from perdure.interfaces.http.idempotency import OnceRoute
 from perdure.interfaces.http.requests import OF_USER, Paged, PageRequest, StrictRoute, Whole, repeated
+from perdure.interfaces.http.shortcut import ShortRoute, short_route
 
 USER = "/v1/users/{user:id}"
 ANSWER = ""
@@ -136,7 +137,6 @@ class Route:
     permission: Permission | None = None
     once: bool | None = None
     """Whether `Idempotency-Key` is looked after here; by default for what changes something and has no `key`."""
-    route_class: type[StrictRoute] | None = None
     or_else: Any = None
     """What it may answer in place of what the annotation says, if a parameter asks for it."""
 
@@ -191,6 +191,8 @@ def _in_http(found: re.Match[str]) -> str:
 
 ROUTES: dict[str, Route] = {}
 """Every route that was made, by its id."""
+SHORT_ROUTES: dict[str, ShortRoute] = {}
+"""Those that take the short way when a request is plain, by what comes behind the user in a path."""
 
 
 def table(tag: str, *routes: Route) -> APIRouter:
@@ -214,8 +216,7 @@ def _add(to: APIRouter, route: Route) -> None:
         methods=[method],
         summary=route.summary or re.sub("[A-Z]", lambda found: f" {found[0].lower()}", route.id).capitalize(),
         description=route.words,
-        route_class_override=route.route_class
-        or (OnceRoute if (changes if route.once is None else route.once) else StrictRoute),
+        route_class_override=OnceRoute if (changes if route.once is None else route.once) else StrictRoute,
         **described(
             route.id,
             _shape(route),
@@ -226,6 +227,10 @@ def _add(to: APIRouter, route: Route) -> None:
             headers=route.headers,
         ),
     )
+    elsewhere = any(_is_dependency(value) for value in route.given.values())
+    if method == "POST" and "{" not in path and not (route.whole or route.page or elsewhere):
+        short = short_route(to.routes[-1], route.permission or route.operation.permission)
+        SHORT_ROUTES.update({} if short is None else {path[1:]: short})
 
 
 def _segment(route: Route, name: str) -> str:

@@ -11,7 +11,6 @@ import inspect
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import date, datetime
 from pathlib import Path
 from types import NoneType, UnionType
@@ -24,6 +23,7 @@ from perdure.domain.context.context import Block, Context
 from perdure.domain.conversation.documents import ContextData, Environment, HistoryEntry, Task, TokenUsage, ToolStats
 from perdure.domain.series import MergeResult, RejectedEntry, Series, SeriesAnswer
 from perdure.domain.times.spans import Span
+from perdure.domain.values import dataclass, field
 from perdure.handles.registry.shapes import MORE, WHOLE
 from perdure.interfaces.http.answers import MEDIA_TYPE, TITLES
 from perdure.interfaces.http.idempotency import HEADER
@@ -46,7 +46,7 @@ Fields = Mapping[str, object]
 """An object told by a route itself: its fields and their types, or their schemas."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Many:
     """A page of a list."""
 

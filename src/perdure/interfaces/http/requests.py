@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Coroutine, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import Depends, Header, HTTPException, Path, Query, Request, Response
@@ -17,6 +16,7 @@ from fastapi.routing import APIRoute
 
 from perdure.domain.access import Permission
 from perdure.domain.scope import DEFAULT, ID_BYTES_MAX
+from perdure.domain.values import dataclass
 from perdure.handles.arguments import PLAIN
 from perdure.handles.memory import Memory
 from perdure.interfaces import paths as paths  # registers the convertor `id`

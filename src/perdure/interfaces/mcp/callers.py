@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Protocol
 from urllib.parse import unquote
 
@@ -11,6 +10,7 @@ from perdure.app import Engine
 from perdure.domain.access import Permission
 from perdure.domain.errors import InvalidInput
 from perdure.domain.scope import DEFAULT
+from perdure.domain.values import dataclass
 from perdure.handles.memory import Memory
 from perdure.interfaces.access import Door
 

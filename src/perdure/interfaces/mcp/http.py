@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -16,6 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from perdure.app import Engine
 from perdure.domain.scope import DEFAULT
+from perdure.domain.values import dataclass, field
 from perdure.interfaces.access import CallerAccess, Door
 from perdure.interfaces.mcp.callers import ToolCaller, Visitor
 from perdure.interfaces.mcp.server import Ctx, build

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from perdure.domain.access import Permission
 from perdure.domain.context.context import Block
 from perdure.domain.text.fences import one_item
 from perdure.domain.text.rules import Json, compact_json
+from perdure.domain.values import dataclass
 from perdure.handles.registry.shapes import plain
 from perdure.handles.tools import Result, Tool, call_checked
 from perdure.interfaces.mcp.callers import ToolCaller

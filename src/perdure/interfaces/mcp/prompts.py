@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from perdure.domain.access import Permission
 from perdure.domain.errors import InvalidInput
 from perdure.domain.text.rules import utf8_size
+from perdure.domain.values import dataclass
 from perdure.handles.memory import Memory
 from perdure.interfaces.mcp import lines
 from perdure.interfaces.mcp.offers import fence

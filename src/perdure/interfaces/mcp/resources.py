@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, unquote
 
 from perdure.domain.errors import NotFound
 from perdure.domain.text.fences import fenced
 from perdure.domain.text.rules import compact_json
+from perdure.domain.values import dataclass
 from perdure.handles.memory import Memory
 from perdure.handles.registry.shapes import plain
 

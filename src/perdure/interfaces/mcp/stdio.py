@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
-from concurrent.futures import CancelledError
-from contextlib import asynccontextmanager, contextmanager, suppress
-from threading import Thread
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing, contextmanager, suppress
+from threading import Semaphore, Thread
 from types import TracebackType
 from typing import Any
 
 import anyio
 import anyio.to_thread
-from anyio.from_thread import BlockingPortal
-from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from anyio.streams.memory import MemoryObjectSendStream
 from mcp.server.lowlevel.server import Server
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
@@ -42,7 +41,7 @@ async def serve_pipe(server: Server[Any], reading: int, writing: int) -> None:
     waiting = PendingRequests(to_client.clone())
 
     async def read() -> None:
-        async with to_server, chunks(reading) as arriving:
+        async with to_server, aclosing(chunks(reading)) as arriving:
             lines = Lines()
             async for chunk in arriving:
                 for line in lines.feed(chunk):
@@ -77,25 +76,30 @@ async def serve_pipe(server: Server[Any], reading: int, writing: int) -> None:
         await server.run(from_client, waiting, server.create_initialization_options())
 
 
-@asynccontextmanager
-async def chunks(reading: int) -> AsyncIterator[MemoryObjectReceiveStream[bytes]]:
+async def chunks(reading: int) -> AsyncGenerator[bytes, None]:
     """What can be read, piece by piece, to its end.
 
-    A thread waits for it that the process need not wait for: nobody can wake it when the process is to stop.
+    A thread waits for it that the process need not wait for: nobody can wake it when the process is to stop. It reads one
+    piece ahead.
     """
-    send, receive = anyio.create_memory_object_stream[bytes](0)
+    loop, arrived, room = asyncio.get_running_loop(), asyncio.Queue[bytes](), Semaphore(2)
+    listening = True
 
     def pump() -> None:
-        # Whatever ends the other side (the portal is closed, the stream is broken) ends this one, too.
-        with suppress(RuntimeError, CancelledError, anyio.BrokenResourceError, anyio.ClosedResourceError):
-            while chunk := _read_some(reading):
-                portal.call(send.send, chunk)
-            portal.call(send.aclose)
+        with suppress(RuntimeError):  # the loop has ended, and nobody listens any more
+            while room.acquire() and listening:
+                loop.call_soon_threadsafe(arrived.put_nowait, chunk := _read_some(reading))
+                if not chunk:
+                    break
 
-    async with receive, send, BlockingPortal() as portal:
-        Thread(target=pump, name="perdure-mcp-stdin", daemon=True).start()
-        yield receive
-        await portal.stop(cancel_remaining=True)
+    Thread(target=pump, name="perdure-mcp-stdin", daemon=True).start()
+    try:
+        while chunk := await arrived.get():
+            yield chunk
+            room.release()
+    finally:
+        listening = False
+        room.release()
 
 
 class PendingRequests:

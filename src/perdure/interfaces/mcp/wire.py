@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from mcp_types import (
@@ -20,6 +19,8 @@ from mcp_types import (
     jsonrpc_message_adapter,
 )
 from pydantic import ValidationError
+
+from perdure.domain.values import dataclass
 
 DEPTH_MAX = 100
 """Below what the SDK's own parser takes, and above what any value in the store may have."""

@@ -12,7 +12,6 @@ import logging
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -21,6 +20,7 @@ from starlette.requests import ClientDisconnect
 from perdure.app import Engine
 from perdure.domain.access import ApiKey
 from perdure.domain.errors import InvalidInput, PerdureError
+from perdure.domain.values import dataclass
 from perdure.interfaces.access import LOCAL, CallerAccess, of_key
 from perdure.interfaces.errors import http_status
 from perdure.interfaces.metrics import Metrics
@@ -86,7 +86,8 @@ class Guard:
         self.tell = tell
         self._names = options.names()
         self._import_bytes_max = engine.limits.import_bytes_max
-        self._hosts: set[bytes] = set()
+        self._hosts: dict[bytes, bool] = {}
+        """Values of `Host` that are answered, and whether each names this machine."""
         self._rates = Buckets(options.rate_per_s, options.rate_per_s, clock)
         self._guesses = Buckets(GUESSES_PER_S, GUESSES_BURST, clock)
         self._places = Places(CONCURRENT_MAX)
@@ -214,7 +215,7 @@ class Guard:
             detail = f"this server does not go by the name {host!r:.80}; start it with `--allow-host {host:.80}` if it should"
             raise GuardRefusal(421, "invalid_input", detail, "host")
         if len(self._hosts) < KNOWN_HOSTS_MAX:
-            self._hosts.add(raw)
+            self._hosts[raw] = is_loopback(host)
 
     async def _who(self, asked: IncomingRequest) -> Caller:
         given = asked.headers.get(b"authorization")
@@ -242,8 +243,13 @@ class Guard:
 
     def _is_here(self, asked: IncomingRequest) -> bool:
         """Whether it comes from this machine, as far as can be told: not passed on, and for a name of loopback."""
-        host = host_of(asked.headers.get(b"host", b""))
-        return self.options.on_loopback and not asked.from_elsewhere and host is not None and is_loopback(host)
+        if not self.options.on_loopback or asked.from_elsewhere:
+            return False
+        raw = asked.headers.get(b"host", b"")
+        if raw in self._hosts:
+            return self._hosts[raw]
+        host = host_of(raw)
+        return host is not None and is_loopback(host)
 
     def _unknown(self, asked: IncomingRequest) -> GuardRefusal:
         detail = (

@@ -10,11 +10,11 @@ import hashlib
 import secrets
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from anyio.to_thread import run_sync
 
 from perdure.domain.access import ApiKey
+from perdure.domain.values import dataclass
 from perdure.handles.admin import ApiKeyHandle
 
 BELIEVED_S = 5.0

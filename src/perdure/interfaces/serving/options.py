@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import dataclass, field
 
 from perdure.domain.errors import InvalidInput
+from perdure.domain.values import dataclass, field
 
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 EVERYWHERE = frozenset({"0.0.0.0", "::"})  # noqa: S104 - they are recognised here, not bound

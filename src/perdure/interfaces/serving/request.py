@@ -6,10 +6,10 @@ import itertools
 import re
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs
 
+from perdure.domain.values import dataclass, field
 from perdure.interfaces.serving.options import LOOPBACK_NAMES, is_address, is_loopback
 from perdure.interfaces.serving.places import Places
 

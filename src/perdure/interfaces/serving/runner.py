@@ -11,7 +11,6 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from perdure.domain.errors import InvalidInput, Unavailable
+from perdure.domain.values import dataclass
 from perdure.interfaces.serving.options import EVERYWHERE
 from perdure.interfaces.serving.places import WaitingRoom
 from perdure.interfaces.serving.request import network_of

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ import numpy as np
 from markupsafe import Markup
 
 from perdure.domain.reports import DayActivity
+from perdure.domain.values import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 from typing import Literal
 
 from perdure.domain.series import CoveredWindow, SeriesAnswer
 from perdure.domain.times.instants import to_us
 from perdure.domain.times.spans import Span, clipped, gaps, union
+from perdure.domain.values import dataclass
 from perdure.interfaces.web.filters import day, lasting
 
 Kind = Literal["held", "inferred", "provisional", "again", "gap", "ahead"]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from difflib import SequenceMatcher
 
 from perdure.domain.text.rules import Json
 from perdure.domain.times.instants import from_us
+from perdure.domain.values import dataclass
 from perdure.interfaces.visible import CONTROL
 
 UNSEEN = {code: f"\\u{code:04x}" for code in CONTROL if code > 31}

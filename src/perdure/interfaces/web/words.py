@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 
 from fastapi import Request
@@ -12,6 +11,7 @@ from perdure.domain.conversation.digests import DigestKind
 from perdure.domain.errors import InvalidInput
 from perdure.domain.knowledge.journal import Operation, words_of
 from perdure.domain.text.rules import brief
+from perdure.domain.values import dataclass
 from perdure.interfaces.web.filters import entity_label, kind_words
 from perdure.interfaces.web.page import zone_of
 

@@ -8,7 +8,6 @@ What an entry's body says is the engine's business (`engine.search.entries`); st
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
@@ -17,6 +16,7 @@ from perdure.domain.errors import Conflict
 from perdure.domain.jobs import NewJob, new_job
 from perdure.domain.scope import Owner
 from perdure.domain.times.instants import from_us
+from perdure.domain.values import dataclass, field, replace
 from perdure.ports.tables.jobs import job_row
 from perdure.ports.tables.table import AnyRow, Table
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import NamedTuple, Protocol, cast
 
@@ -14,6 +13,7 @@ from perdure.domain.state import KeyInfo, Revision, beginning_of
 from perdure.domain.text.rules import Json, compact_json
 from perdure.domain.times.instants import from_us, to_us
 from perdure.domain.times.spans import Span
+from perdure.domain.values import asdict, dataclass
 from perdure.ports.tables.table import AnyRow, Table, instant_or_none, us_or_none
 
 PREVIEW_KEPT = 101

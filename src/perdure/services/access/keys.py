@@ -8,7 +8,6 @@ import json
 import re
 import secrets
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -17,6 +16,7 @@ from perdure.domain.errors import Corrupt, InvalidInput, NotFound
 from perdure.domain.scope import ID_BYTES_MAX, RESERVED, Owner, Scope
 from perdure.domain.state import Revision
 from perdure.domain.text.rules import brief, check_flag, check_id, check_no_secret, compact_json, utf8_size
+from perdure.domain.values import dataclass, replace
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store, Tx, View
 

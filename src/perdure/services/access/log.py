@@ -14,7 +14,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from contextlib import suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
 from perdure.domain.access import OPERATIONS_MAX, PROGRAM, Access, AccessMode, Action, Asker, without_names
@@ -27,6 +26,7 @@ from perdure.domain.oversight import Injection
 from perdure.domain.scope import ID_BYTES_MAX, Owner, Scope
 from perdure.domain.series import MergeResult
 from perdure.domain.text.rules import check_id
+from perdure.domain.values import dataclass, replace
 from perdure.engine.knowledge.outcomes import Outcome
 from perdure.ports.clock import Clock
 from perdure.ports.store import Row, Store, Tx

@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from datetime import timedelta
 from zoneinfo import ZoneInfo
 
@@ -21,6 +20,7 @@ from perdure.domain.errors import Conflict, Corrupt, InvalidInput, NotFound, Una
 from perdure.domain.limits import NUMBER_MAX
 from perdure.domain.scope import Address, Scope
 from perdure.domain.text.rules import brief, utf8_size
+from perdure.domain.values import dataclass, replace
 from perdure.engine.context.assemble import ContextKnowledge, SessionLayers, assemble
 from perdure.engine.context.prompt import combine, period_of, time_line
 from perdure.engine.conversation.jobs import session_job

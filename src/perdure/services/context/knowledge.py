@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -13,6 +12,7 @@ from perdure.domain.knowledge.keys import term_value
 from perdure.domain.knowledge.memories import MemoryWithStatements, Statement, to_memory, to_statement
 from perdure.domain.knowledge.records import RecordQuery
 from perdure.domain.scope import Scope
+from perdure.domain.values import dataclass
 from perdure.engine.context.assemble import ContextKnowledge
 from perdure.engine.context.blocks import CardFact, ContextList, EntityCard, ListLine, cards_of
 from perdure.engine.lessons import weights

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -35,6 +34,7 @@ from perdure.domain.scope import Address, Scope, SessionId
 from perdure.domain.text.rules import brief, utf8_size
 from perdure.domain.times.instants import check_instant, from_us, to_us
 from perdure.domain.times.spans import Span
+from perdure.domain.values import dataclass, field, replace
 from perdure.engine.context.blocks import UNTRUSTED_SHARE
 from perdure.engine.search.entries import agent_hash, entity_hash, place_hash, session_hash, speaker_in
 from perdure.ports.clock import Clock

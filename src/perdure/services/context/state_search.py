@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ from perdure.domain.scope import RESERVED, Scope
 from perdure.domain.state import Revision, StateMatches, decoded_body, is_found
 from perdure.domain.text.rules import brief, utf8_size
 from perdure.domain.times.instants import to_us
+from perdure.domain.values import dataclass
 from perdure.engine.search.entries import agent_hash
 from perdure.ports.store import View
 from perdure.services.context.recall import QUERY_BYTES_MAX, RecallService

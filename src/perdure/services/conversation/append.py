@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -18,6 +17,7 @@ from perdure.domain.knowledge.memories import WRITER_KEY, Writer
 from perdure.domain.limits import Limits
 from perdure.domain.scope import Address, MessageId, Scope, SessionId, ToolCallId
 from perdure.domain.text.rules import are_several, brief
+from perdure.domain.values import dataclass, replace
 from perdure.engine.conversation.append import AppendPlan, DraftRules, LogPlacement, MessageDraft, draft
 from perdure.engine.conversation.client_forms import client_messages
 from perdure.engine.conversation.jobs import TALLY, session_job

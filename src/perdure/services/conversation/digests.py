@@ -6,7 +6,6 @@ Their texts are written outside any transaction, from the log; a rival's version
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
 from perdure.domain.conversation.digests import SPINE_ADDRESS, SPINE_SESSION, Digest, DigestKind, DigestSource, Layers, trust_of
 from perdure.domain.conversation.messages import Session
@@ -15,6 +14,7 @@ from perdure.domain.knowledge.journal import Attribution
 from perdure.domain.knowledge.memories import least
 from perdure.domain.scope import Address, Owner
 from perdure.domain.text.rules import Json
+from perdure.domain.values import dataclass, replace
 from perdure.engine.conversation.jobs import session_job
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store, Tx, View

@@ -7,7 +7,6 @@ still stands where it stood: a message that arrives meanwhile stays in the worki
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from datetime import datetime
 
 from perdure.domain.conversation.digests import Digest, DigestSource, Layers, Summary, trust_of
@@ -18,6 +17,7 @@ from perdure.domain.knowledge.memories import least
 from perdure.domain.scope import Address, Owner
 from perdure.domain.text.rules import Json
 from perdure.domain.text.secrets import without_secrets
+from perdure.domain.values import dataclass, replace
 from perdure.engine.context.assemble import PINNED_HEADING, fold_text
 from perdure.engine.conversation.turns import bounded, turn_starts, whole_turns
 from perdure.engine.summary.pins import carried, fit_pins

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
@@ -22,6 +21,7 @@ from perdure.domain.oversight import Decision, DecisionKind
 from perdure.domain.reports import DayActivity, Overview
 from perdure.domain.scope import ID_BYTES_MAX, MessageId, Scope, SessionId
 from perdure.domain.text.rules import brief, check_choice, check_id, utf8_size
+from perdure.domain.values import dataclass
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store, Tx, View
 from perdure.services.knowledge.ledger import count_active

@@ -7,11 +7,11 @@ first; done twice, it changes nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from perdure.domain.conversation.messages import Message
 from perdure.domain.jobs import Job
 from perdure.domain.scope import Owner
+from perdure.domain.values import dataclass
 from perdure.engine.conversation.jobs import TALLY
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store, Tx, View

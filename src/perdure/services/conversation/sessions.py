@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from perdure.domain.conversation.addresses import channel_name, split_channel
@@ -27,6 +26,7 @@ from perdure.domain.knowledge.records import RecordQuery
 from perdure.domain.limits import NUMBER_MAX, Limits
 from perdure.domain.scope import ID_BYTES_MAX, Address, Owner, Scope, SessionId, ToolCallId
 from perdure.domain.text.rules import brief, check_choice, check_id
+from perdure.domain.values import dataclass, replace
 from perdure.engine.conversation.jobs import SWEEP, TRANSCRIPT, address_job, session_job
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store, Tx, View

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from perdure.domain.conversation.messages import Cursor, Message, MessageQuery, Session
@@ -12,6 +11,7 @@ from perdure.domain.jobs import Job, NewJob
 from perdure.domain.scope import Address, Owner, SessionId
 from perdure.domain.text.rules import brief
 from perdure.domain.times.instants import check_instant
+from perdure.domain.values import dataclass, replace
 from perdure.engine.conversation.jobs import TRANSCRIPT, session_job
 from perdure.engine.conversation.transcript import grown, read_head, read_messages, survey, topic
 from perdure.ports.files import Extension, TranscriptFile, TranscriptFiles, TranscriptPlace

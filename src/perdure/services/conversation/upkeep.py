@@ -6,7 +6,6 @@ The first derived data: counts per session, brought up to date by a job after me
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from perdure.domain.conversation.digests import PROFILES, SPINE_ADDRESS, SPINE_SESSION, Digest, Layers, Policy
@@ -15,6 +14,7 @@ from perdure.domain.conversation.tally import Tally, extended
 from perdure.domain.jobs import Job, NewJob
 from perdure.domain.knowledge.journal import Attribution
 from perdure.domain.scope import Address, Owner
+from perdure.domain.values import dataclass, replace
 from perdure.engine.conversation.jobs import (
     CURATE,
     EXTRACT,

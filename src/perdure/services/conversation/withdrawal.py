@@ -6,7 +6,6 @@ All of it is one action of the journal, and undoing that brings it back.
 from __future__ import annotations
 
 from collections.abc import Iterable, Set
-from dataclasses import dataclass, replace
 from datetime import datetime
 
 from perdure.domain.conversation.digests import SPINE_ADDRESS, SPINE_SESSION
@@ -18,6 +17,7 @@ from perdure.domain.knowledge.memories import Statement, only_people, to_stateme
 from perdure.domain.knowledge.records import RecordKind, RecordQuery, record_kind
 from perdure.domain.scope import Address, MessageId, Scope
 from perdure.domain.text.rules import Json, brief
+from perdure.domain.values import dataclass, replace
 from perdure.engine.conversation.jobs import TALLY, TRANSCRIPT, session_job
 from perdure.engine.knowledge.redaction import evidence_of
 from perdure.ports.store import Tx, View

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime
 
 from perdure.domain.conversation.addresses import ConversationName, render
@@ -23,6 +22,7 @@ from perdure.domain.scope import Scope
 from perdure.domain.text.rules import Json, brief, check_flag, check_json, compact_json
 from perdure.domain.text.secrets import without_secrets_in
 from perdure.domain.times.instants import to_us
+from perdure.domain.values import dataclass, replace
 from perdure.engine.documents.compaction import (
     CompactionRules,
     apply,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from datetime import datetime
 
 from perdure.domain.conversation.digests import Digest
@@ -15,6 +14,7 @@ from perdure.domain.conversation.tally import Tally, extended
 from perdure.domain.errors import Corrupt, InvalidInput, LimitExceeded
 from perdure.domain.scope import RESERVED, Address, Scope, SessionId
 from perdure.domain.state import Revision
+from perdure.domain.values import dataclass, replace
 from perdure.engine.context.assemble import fold_text
 from perdure.engine.documents.json_form import entry_json
 from perdure.engine.documents.view import DocumentRecord, Run, ShownMessage, entry_of_message

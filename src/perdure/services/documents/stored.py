@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import cast, get_args
 
@@ -29,6 +28,7 @@ from perdure.domain.scope import ID_BYTES_MAX, RESERVED, Address, Owner, Scope, 
 from perdure.domain.state import Revision
 from perdure.domain.text.rules import compact_json
 from perdure.domain.times.instants import to_us
+from perdure.domain.values import dataclass, replace
 from perdure.engine.conversation.append import draft as drafted
 from perdure.engine.documents.compaction import normalised_fact
 from perdure.engine.documents.json_form import check_session_id, read_document

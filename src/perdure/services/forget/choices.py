@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from perdure.domain.conversation.messages import Cursor, Message, MessageQuery
@@ -20,6 +19,7 @@ from perdure.domain.lessons import to_lesson
 from perdure.domain.oversight import Decision
 from perdure.domain.scope import Address, MessageId
 from perdure.domain.text.rules import Json
+from perdure.domain.values import dataclass, field, replace
 from perdure.engine.knowledge.redaction import RecordHistory, evidence_of, exact_redactor, first_name, name_redactor
 from perdure.ports.store import Tx, View
 from perdure.ports.tables.redaction import reworded

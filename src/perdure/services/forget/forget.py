@@ -6,7 +6,6 @@ It is the one use case that changes what is otherwise never changed. A second ru
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 
 from perdure.domain.conversation.digests import SPINE_ADDRESS, SPINE_SESSION, Digest
 from perdure.domain.conversation.messages import Message
@@ -19,6 +18,7 @@ from perdure.domain.knowledge.records import RECORD_KINDS, Record
 from perdure.domain.scope import Address, MessageId, Owner, Scope
 from perdure.domain.text.rules import brief, compact_json, utf8_size
 from perdure.domain.times.instants import from_us
+from perdure.domain.values import dataclass, field, replace
 from perdure.engine.conversation.jobs import TALLY, session_job
 from perdure.engine.knowledge.redaction import FORGOTTEN, RecordHistory, without_spans
 from perdure.engine.knowledge.terms import terms_of

@@ -15,11 +15,11 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from perdure.domain.reports import IndexCacheReport
 from perdure.domain.scope import MessageId, Owner
+from perdure.domain.values import dataclass, replace
 from perdure.engine.conversation.jobs import TALLY
 from perdure.ports.store import View
 from perdure.ports.tables.index import IndexEntry, IndexHead

@@ -6,7 +6,6 @@ Each step is a short transaction of its own and may be repeated. Embedding happe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 
 from perdure.domain.context.recall import ENTRY_KINDS, LEXICON, Hit, NewEntry
@@ -18,6 +17,7 @@ from perdure.domain.knowledge.records import RecordKind, RecordQuery
 from perdure.domain.scope import RESERVED, MessageId, Owner
 from perdure.domain.state import is_found
 from perdure.domain.times.instants import from_us
+from perdure.domain.values import dataclass, replace
 from perdure.engine.search.entries import series_entry, spans_of, state_entry, state_spans_of
 from perdure.ports.clock import Clock
 from perdure.ports.models import Embedder

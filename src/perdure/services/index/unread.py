@@ -7,13 +7,13 @@ read from its beginning on, so that what is unread of it is always its end.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import accumulate
 
 from perdure.domain.conversation.messages import Cursor, Message, MessageQuery
 from perdure.domain.jobs import Job
 from perdure.domain.scope import Address
+from perdure.domain.values import dataclass
 from perdure.engine.conversation.jobs import TALLY
 from perdure.ports.store import View
 

@@ -10,7 +10,6 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import Context, ContextVar
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from typing import Any, TypeVar, cast
@@ -18,6 +17,7 @@ from typing import Any, TypeVar, cast
 from perdure.domain.errors import PerdureError
 from perdure.domain.jobs import Job, is_due
 from perdure.domain.scope import Owner
+from perdure.domain.values import dataclass, field, replace
 from perdure.engine.conversation.jobs import CURATE, EXTRACT, TALLY
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store, View

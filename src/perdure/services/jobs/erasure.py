@@ -5,12 +5,12 @@ The job stands in the queue before anything is removed. A process that dies over
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from perdure.domain.errors import PerdureError, Unavailable
 from perdure.domain.jobs import Job, NewJob
 from perdure.domain.scope import SYSTEM
+from perdure.domain.values import dataclass
 from perdure.ports.clock import Clock
 from perdure.ports.store import Progress, Store, Tx
 from perdure.services.jobs.worker import RunLater, Worker

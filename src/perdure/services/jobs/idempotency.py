@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Literal
 
@@ -16,6 +15,7 @@ from perdure.domain.errors import Conflict
 from perdure.domain.scope import ERASURES, ID_BYTES_MAX, RESERVED, Owner
 from perdure.domain.state import Revision
 from perdure.domain.text.rules import check_id, compact_json
+from perdure.domain.values import dataclass, replace
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store, Tx, View
 

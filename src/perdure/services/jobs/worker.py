@@ -12,7 +12,6 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from types import TracebackType
 
@@ -20,6 +19,7 @@ from perdure.domain.errors import InvalidInput, PerdureError, Unavailable, Unsup
 from perdure.domain.jobs import Claim, Job, NewJob, Settlement
 from perdure.domain.reports import ProcessReport
 from perdure.domain.scope import SYSTEM, Owner
+from perdure.domain.values import dataclass, field, replace
 from perdure.engine.conversation.jobs import after_failure, after_success, next_slot, spent
 from perdure.ports.clock import Clock
 from perdure.ports.store import Progress, Store, Tx

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 from perdure.domain.errors import InvalidInput
 from perdure.domain.knowledge.entities import Rejection
@@ -24,6 +23,7 @@ from perdure.domain.knowledge.records import RecordQuery
 from perdure.domain.scope import ID_BYTES_MAX
 from perdure.domain.text.rules import brief, check_choice, check_flag, check_id, check_text, utf8_size
 from perdure.domain.times.instants import check_instant
+from perdure.domain.values import dataclass, replace
 from perdure.engine.knowledge.committer import ATTRIBUTE, Committer, closings_max
 from perdure.engine.knowledge.outcomes import Outcome, ProposalOrigin
 from perdure.engine.text.hygiene import hides_something, holds_secret

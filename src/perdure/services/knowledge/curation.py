@@ -7,7 +7,6 @@ accepted or rejected by a person; each decision is one action to undo.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 from typing import cast
@@ -22,6 +21,7 @@ from perdure.domain.knowledge.records import RecordQuery
 from perdure.domain.limits import Limits
 from perdure.domain.scope import ID_BYTES_MAX, Address, MessageId, Owner, Scope
 from perdure.domain.text.rules import brief, check_id
+from perdure.domain.values import dataclass, replace
 from perdure.engine.extraction.predicates import is_single_valued
 from perdure.engine.knowledge.audit import AuditFinding, AuditItem, audit
 from perdure.engine.knowledge.curator import Clash, Fold, clashes, folds, is_due, read_since

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from heapq import nsmallest
@@ -24,6 +23,7 @@ from perdure.domain.knowledge.records import RecordQuery
 from perdure.domain.limits import Limits
 from perdure.domain.scope import Owner, Scope
 from perdure.domain.text.rules import are_several, brief, check_choice, check_no_secret, check_text, utf8_size
+from perdure.domain.values import dataclass, field, replace
 from perdure.engine.extraction.predicates import is_single_valued
 from perdure.engine.search.entries import entity_hash
 from perdure.engine.search.lexicon import QUESTION_CHARS_MAX, folded, lexemes, question_words, term_hash

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 
 from perdure.domain.conversation.messages import Cursor, Message, MessageQuery, Session
@@ -28,6 +27,7 @@ from perdure.domain.knowledge.records import RecordQuery
 from perdure.domain.scope import Address, MessageId, Owner, Scope, SessionId
 from perdure.domain.text.patterns import pattern
 from perdure.domain.text.rules import utf8_size
+from perdure.domain.values import dataclass, replace
 from perdure.engine.extraction.predicates import is_single_valued, usual_importance
 from perdure.engine.extraction.sentence import as_told
 from perdure.engine.knowledge.committer import CLOSE_MIN

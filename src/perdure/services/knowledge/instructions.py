@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from operator import attrgetter
 
@@ -23,6 +22,7 @@ from perdure.domain.limits import Limits
 from perdure.domain.scope import ID_BYTES_MAX, MessageId, Scope
 from perdure.domain.text.rules import check_id, utf8_size
 from perdure.domain.times.instants import to_us
+from perdure.domain.values import dataclass, replace
 from perdure.engine.extraction.order_topics import says_same_order, withdraws
 from perdure.engine.extraction.orders import OrderSpan, standing_instructions
 from perdure.engine.text.hygiene import fingerprint, hides_something, holds_secret, refusal

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from itertools import islice
@@ -42,6 +41,7 @@ from perdure.domain.limits import Limits
 from perdure.domain.scope import ID_BYTES_MAX, Owner, Scope
 from perdure.domain.text.rules import are_several, brief, check_choice, check_flag, check_id, check_text, utf8_size
 from perdure.domain.times.instants import check_instant, to_us
+from perdure.domain.values import dataclass, replace
 from perdure.engine.extraction.predicates import is_single_valued, usual_importance
 from perdure.engine.extraction.sentence import as_told
 from perdure.engine.knowledge.outcomes import OURS, Habits, Outcome, ProposalOrigin

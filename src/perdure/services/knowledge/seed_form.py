@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 from perdure.domain.knowledge.memories import MemoryWithStatements
 from perdure.domain.text.rules import Json, check_choice
+from perdure.domain.values import dataclass
 
 MemoryForm = Literal["full", "seed"]
 MEMORY_FORMS: tuple[MemoryForm, ...] = ("full", "seed")

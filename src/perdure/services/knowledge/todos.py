@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 
 from perdure.domain.errors import InvalidInput, LimitExceeded, NotFound
@@ -18,6 +17,7 @@ from perdure.domain.scope import ID_BYTES_MAX, Scope
 from perdure.domain.text.rules import brief, check_choice, check_id, utf8_size
 from perdure.domain.text.secrets import without_secrets
 from perdure.domain.times.instants import check_instant
+from perdure.domain.values import dataclass, replace
 from perdure.engine.conversation.jobs import is_repeat, next_slot
 from perdure.engine.knowledge.sameness import completed, matching, told_again
 from perdure.engine.text.hygiene import CONTENT_CHARS_MAX, refusal

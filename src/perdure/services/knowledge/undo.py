@@ -6,7 +6,6 @@ Undo: rows go back to what they were, unless others stand on what they are.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 
 from perdure.domain.conversation.messages import CallState, Withdrawal, to_withdrawal
@@ -18,6 +17,7 @@ from perdure.domain.knowledge.records import Record, RecordKind, RecordQuery, re
 from perdure.domain.limits import NUMBER_MAX
 from perdure.domain.scope import Scope
 from perdure.domain.text.rules import Json, brief
+from perdure.domain.values import dataclass, replace
 from perdure.engine.conversation.jobs import TALLY, session_job
 from perdure.engine.extraction.predicates import is_single_valued
 from perdure.ports.clock import Clock

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from perdure.domain.conversation.agent_state import Agent, ChannelAgent, to_agent, to_channel_agent
 from perdure.domain.errors import LimitExceeded, NotFound
 from perdure.domain.knowledge.journal import Attribution
@@ -12,6 +10,7 @@ from perdure.domain.limits import Limits
 from perdure.domain.scope import ID_BYTES_MAX, shared_owner
 from perdure.domain.text.rules import check_id, utf8_size
 from perdure.domain.text.secrets import without_secrets
+from perdure.domain.values import dataclass, replace
 from perdure.ports.clock import Clock
 from perdure.ports.files import AgentFiles
 from perdure.ports.store import Store, Tx

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from datetime import datetime
 
 from perdure.domain.conversation.agent_state import AgentState, to_channel_agent
@@ -35,6 +34,7 @@ from perdure.domain.limits import Limits
 from perdure.domain.scope import DEFAULT, ID_BYTES_MAX, Address, Owner, Scope, shared_owner
 from perdure.domain.text.rules import check_choice, check_id, utf8_size
 from perdure.domain.text.secrets import secret_in, without_secrets
+from perdure.domain.values import dataclass, replace
 from perdure.engine.conversation.jobs import LESSONS
 from perdure.engine.lessons import (
     LESSON_LINE_CHARS_MAX,

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from perdure.domain.errors import Corrupt, LimitExceeded, Unavailable
 from perdure.domain.knowledge.journal import Attribution
 from perdure.domain.lessons import Book, Lesson, RefusedLesson
+from perdure.domain.values import dataclass
 from perdure.engine.lessons import BookEdits, brought_up, by_hand, lesson_id, lessons_of, without_lessons
 from perdure.ports.clock import Clock
 from perdure.ports.files import LessonFiles

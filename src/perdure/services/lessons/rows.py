@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -20,6 +19,7 @@ from perdure.domain.knowledge.records import RecordQuery
 from perdure.domain.lessons import Book, EndedBy, Lesson, LessonOrigin, LessonSource, books_of, to_lesson
 from perdure.domain.scope import DEFAULT, Scope, shared_owner
 from perdure.domain.text.rules import compact_json
+from perdure.domain.values import dataclass, replace
 from perdure.engine.conversation.jobs import LESSONS
 from perdure.engine.lessons import (
     LESSON_LINE_CHARS_MAX,

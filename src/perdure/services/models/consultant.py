@@ -11,13 +11,13 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
 from perdure.domain.errors import InvalidInput, PerdureError, Unavailable
 from perdure.domain.models import ChatMessage, ChatReply, ChatRequest, Consultation, Outcome, Purpose, Usage
 from perdure.domain.scope import Owner
 from perdure.domain.text.rules import Json
+from perdure.domain.values import dataclass, field, replace
 from perdure.engine.models.answers import ANSWER_CHARS_MAX, Unreadable, is_refusal, read_answer
 from perdure.engine.models.prompts import filled
 from perdure.ports.clock import Clock

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from perdure.domain.conversation.digests import DigestKind, Summary, SummaryRequest
@@ -17,6 +16,7 @@ from perdure.domain.knowledge.proposals import Extraction, ExtractionRequest
 from perdure.domain.models import ChatMessage, Consultation, Purpose
 from perdure.domain.scope import SYSTEM
 from perdure.domain.text.rules import Json
+from perdure.domain.values import dataclass, replace
 from perdure.engine.extraction.verbatim import surely_tells_nothing
 from perdure.engine.models import answers
 from perdure.engine.models.answers import Unreadable

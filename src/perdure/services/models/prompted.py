@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from perdure.domain.conversation.digests import DigestKind, Summary, SummaryRequest
 from perdure.domain.errors import Unavailable
 from perdure.domain.knowledge.proposals import Extraction, ExtractionRequest
+from perdure.domain.values import dataclass
 from perdure.engine.models.answers import Unreadable
 from perdure.engine.models.prompts import PromptTemplate, filled, read_prompt, render
 from perdure.engine.models.replies import (

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import islice
 
 from perdure.domain.conversation.agent_state import Failure
@@ -16,6 +15,7 @@ from perdure.domain.knowledge.memories import Trust, least, trust_of_message
 from perdure.domain.scope import Owner
 from perdure.domain.text.rules import encode_json, utf8_size
 from perdure.domain.text.secrets import without_secrets
+from perdure.domain.values import dataclass, replace
 from perdure.engine.summary.pins import carried, fit_pins
 from perdure.engine.text.sentences import cut_text
 from perdure.ports.models import Summariser

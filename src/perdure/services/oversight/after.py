@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import cast
 
 from perdure.domain.errors import Conflict, InvalidInput, LimitExceeded, NotFound, PerdureError, Unavailable
@@ -15,6 +14,7 @@ from perdure.domain.text.rules import Json, brief, check_choice, check_id, same_
 from perdure.domain.text.secrets import without_secrets_in
 from perdure.domain.times.instants import instant_us, to_us, zone_named
 from perdure.domain.times.spans import Span
+from perdure.domain.values import dataclass, replace
 from perdure.engine.models.prompts import as_data, filled
 from perdure.engine.oversight.results import (
     ENTRIES_MIN,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING, cast
@@ -23,6 +22,7 @@ from perdure.domain.text.rules import Json, brief, check_choice, utf8_size
 from perdure.domain.text.secrets import without_secrets_in
 from perdure.domain.times.instants import to_us
 from perdure.domain.times.spans import Span
+from perdure.domain.values import dataclass, field, replace
 from perdure.engine.context.blocks import UNTRUSTED_SHARE, ContextList, found_block, listed_block
 from perdure.engine.oversight.offers import (
     ItemForms,

@@ -13,13 +13,13 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from typing import IO, Any, NoReturn, cast
 
 from perdure.domain.errors import Conflict, InvalidInput
 from perdure.domain.reports import FORMAT, VERSION, ExportPart, ExportReport
 from perdure.domain.scope import RESERVED, Owner, Scope, shared_owner
 from perdure.domain.text.rules import JSON_DEPTH_MAX, brief, check_flag, check_json, compact_json
+from perdure.domain.values import dataclass, replace
 from perdure.ports.files import Target, check_path
 from perdure.ports.store import Progress, Snapshot, Store, check_progress
 from perdure.ports.tables.index import INDEX_JOB

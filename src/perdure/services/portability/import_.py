@@ -17,7 +17,6 @@ import tempfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import count, groupby
 from pathlib import Path
 from typing import IO, Literal, Protocol
@@ -30,6 +29,7 @@ from perdure.domain.knowledge.records import RecordQuery
 from perdure.domain.limits import Limits
 from perdure.domain.reports import FORMAT, Doubt, ExportPart, ImportedItem, ImportReport, Verdict
 from perdure.domain.scope import Owner, Scope
+from perdure.domain.values import dataclass
 from perdure.engine.extraction.predicates import is_single_valued
 from perdure.engine.knowledge.audit import audit, export_entries, read_export
 from perdure.engine.knowledge.outcomes import Outcome, ProposalOrigin

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
@@ -20,6 +19,7 @@ from perdure.domain.reports import (
 )
 from perdure.domain.scope import Owner, Scope, shared_owner
 from perdure.domain.text.rules import check_choice, check_flag, utf8_size
+from perdure.domain.values import dataclass
 from perdure.ports.files import Source, Target, check_path
 from perdure.ports.store import Progress
 from perdure.services.portability.export import Exporter, SeedExporter

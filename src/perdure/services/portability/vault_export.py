@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import chain, groupby
 from pathlib import Path
@@ -24,6 +23,7 @@ from perdure.domain.scope import RESERVED, Owner
 from perdure.domain.series import CoveredWindow, Entry, Series
 from perdure.domain.state import is_plain
 from perdure.domain.times.instants import from_us
+from perdure.domain.values import dataclass, field
 from perdure.engine.portability import STATEMENTS, bullet, escaped, fenced, file_name, link, quoted, section
 from perdure.ports.store import Progress, Snapshot, Store, check_progress
 from perdure.ports.tables.knowledge import to_record

@@ -6,11 +6,11 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from perdure.domain.errors import Conflict, InvalidInput, Unavailable, Unsupported
+from perdure.domain.values import dataclass, field
 
 FORMAT = "perdure-vault"
 VERSION = 1

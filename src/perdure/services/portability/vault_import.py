@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -19,6 +18,7 @@ from perdure.domain.knowledge.proposals import FACT_TYPES, MEMORY_TYPES, FactTyp
 from perdure.domain.lessons import LESSON_SCOPES, Lesson, LessonScope
 from perdure.domain.reports import ImportedItem, ImportReport, Verdict
 from perdure.domain.scope import DEFAULT, Address, Scope
+from perdure.domain.values import dataclass, replace
 from perdure.engine.knowledge.committer import objection
 from perdure.engine.knowledge.curator import value_in_words
 from perdure.engine.lessons import why_no_lesson

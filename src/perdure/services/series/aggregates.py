@@ -6,7 +6,6 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 from importlib import import_module
 from typing import Any, Literal
@@ -16,6 +15,7 @@ from perdure.domain.scope import ID_BYTES_MAX, Owner
 from perdure.domain.series import Entry, EntryQuery, SeriesSpec
 from perdure.domain.text.rules import Json, check_choice, check_id
 from perdure.domain.times.instants import from_us, to_us, zone_named
+from perdure.domain.values import dataclass
 from perdure.engine.times.edges import edge_us
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store, View

@@ -9,7 +9,6 @@ from __future__ import annotations
 import inspect
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -19,6 +18,7 @@ from perdure.domain.series import FetchRecord, SeriesAnswer
 from perdure.domain.text.rules import brief
 from perdure.domain.times.instants import to_us, zone_named
 from perdure.domain.times.spans import Span, bridged, gaps, split
+from perdure.domain.values import dataclass, replace
 from perdure.engine.series import checked, judge, seconds_us
 from perdure.ports.store import Store, Tx
 from perdure.ports.tables.series import FetchLease

@@ -6,7 +6,6 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, tzinfo
 from typing import Any
 
@@ -31,6 +30,7 @@ from perdure.domain.series import (
 from perdure.domain.text.rules import are_several, brief, check_choice, check_id, has_more_parts
 from perdure.domain.times.instants import from_us, to_us, zone_named
 from perdure.domain.times.spans import Span, clipped, span_or_none
+from perdure.domain.values import dataclass, replace
 from perdure.engine.search.entries import series_entry
 from perdure.engine.series import (
     SpanCoverage,

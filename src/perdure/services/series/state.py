@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
 from itertools import takewhile
@@ -28,6 +27,7 @@ from perdure.domain.state import (
     verbatim_body,
 )
 from perdure.domain.text.rules import Json, brief, check_id, encode_json, utf8_size
+from perdure.domain.values import dataclass, replace
 from perdure.engine.search.entries import state_entry
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store, Tx, View

@@ -11,7 +11,6 @@ import platform
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby, islice
 
@@ -25,6 +24,7 @@ from perdure.domain.reports import ClockReport, DoctorReport, Health, IndexCache
 from perdure.domain.scope import RESERVED, Address, Owner, Scope
 from perdure.domain.text.rules import Json
 from perdure.domain.times.instants import from_us, to_us
+from perdure.domain.values import dataclass
 from perdure.engine.knowledge.terms import terms_of
 from perdure.ports.clock import Clock
 from perdure.ports.models import Reranker

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime
 from functools import cache
 from types import NoneType, UnionType
@@ -31,6 +30,7 @@ from perdure.domain.series import Series
 from perdure.domain.state import check_stored, is_plain
 from perdure.domain.text.rules import brief, check_held_id, check_json, utf8_size
 from perdure.domain.times.instants import from_us
+from perdure.domain.values import dataclass, fields, is_dataclass
 from perdure.engine.conversation.jobs import CURATE, EXTRACT, SWEEP, TALLY, TRANSCRIPT, is_repeat
 from perdure.engine.series import checked
 from perdure.ports.tables.access import to_access

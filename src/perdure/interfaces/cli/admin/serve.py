@@ -9,7 +9,6 @@ import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any
@@ -21,6 +20,7 @@ from perdure import settings as settings_module
 from perdure.app import asked_by, machine_token
 from perdure.domain.access import COMMAND_LINE, Asker
 from perdure.domain.errors import InvalidInput
+from perdure.domain.values import dataclass
 from perdure.interfaces import stdio
 from perdure.interfaces.cli.input import taking
 from perdure.interfaces.cli.output import Output, safe

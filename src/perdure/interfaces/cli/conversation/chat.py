@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
 
 from perdure.domain.errors import InvalidInput, PerdureError, Unavailable
+from perdure.domain.values import dataclass, field
 from perdure.interfaces.cli.input import ask
 from perdure.interfaces.cli.lines import knowledge as knowledge_lines
 from perdure.interfaces.cli.lines import oversight as oversight_lines

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
-from fastapi import Depends, Query, Request, Response
+from fastapi import Depends, Query, Response
 from pydantic import Field
-from starlette.concurrency import run_in_threadpool
 
 from perdure.domain.conversation.documents import NUMBER_MAX
 from perdure.domain.conversation.messages import Message, NewMessage, Role
 from perdure.domain.errors import NotFound
+from perdure.domain.values import dataclass
 from perdure.handles.arguments import PLAIN
 from perdure.handles.conversation import EXAMPLE as DOCUMENT
 from perdure.handles.memory import Memory
@@ -20,7 +19,7 @@ from perdure.handles.operation import describe
 from perdure.interfaces.http import fields
 from perdure.interfaces.http.answers import answer, cursor, located, read_cursor
 from perdure.interfaces.http.derived import ANSWER, Made, Paging, Route, listed, table
-from perdure.interfaces.http.requests import PageRequest, StrictRoute, door, strictly_read
+from perdure.interfaces.http.requests import PageRequest
 from perdure.services.documents.documents import REVISION_MAX
 
 fields.stand_for(NewMessage, describe(Memory, "append"))
@@ -102,39 +101,6 @@ class DocumentGiven(fields.Body):
     notes: list[Text] = Field([], description="What loading had to fix; not stored.")
 
 
-class AppendRoute(StrictRoute):
-    """Reads the most frequent request by hand if all about it is plain: the framework takes as long to read one as the store
-    to log it. Whatever is out of the ordinary goes the ordinary way, and so does every error."""
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        handle = super().get_route_handler()
-        assert self.body_field is not None  # noqa: S101 - a message is a body
-        model: Any = self.body_field.field_info.annotation
-
-        async def read(request: Request) -> Response:
-            said = await _plain(request, model)
-            if said is None:
-                return await handle(request)
-            memory = door(request).memory(request.path_params["user"], "write")
-            return await run_in_threadpool(self.endpoint, request_=request, held_=memory, body_=said)
-
-        return read
-
-
-async def _plain(request: Request, model: type[fields.Body]) -> fields.Body | None:
-    """The message, if nothing but a body is given that is as it should be."""
-    headers = request.headers
-    if request.scope["query_string"] or "idempotency-key" in headers or headers.get("content-type") != "application/json":
-        return None
-    user = request.path_params["user"]
-    if len(user) > 400 or not user.isascii() or not user.isprintable():
-        return None
-    try:
-        return model.model_validate(strictly_read((await request.body()).decode()))
-    except (ValueError, RecursionError):  # of the body, of its text, of the model: each is told by the ordinary way
-        return None
-
-
 def _logged(made: Made) -> Response:
     logged: Message = made.value
     return answer(logged, 200 if logged.repeated else 201, located(made.held, "messages", logged.id))
@@ -196,7 +162,6 @@ router = table(
         headers=("Location",),
         key="id",
         respond=_logged,
-        route_class=AppendRoute,
         examples=(
             {"role": "user", "content": "I moved to Seattle last month."},
             {"role": "assistant", "content": "How do you like it?", "id": "m-2", "metadata": {"model": "small"}},

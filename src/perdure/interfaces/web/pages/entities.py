@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import APIRouter, Form, Query, Request, Response
@@ -13,6 +12,7 @@ from pydantic import BaseModel
 from perdure.domain.knowledge.entities import Entity, Link, Suggestion
 from perdure.domain.knowledge.memories import MemoryWithStatements
 from perdure.domain.knowledge.proposals import ENTITY_TYPES
+from perdure.domain.values import dataclass
 from perdure.handles.memory import Memory
 from perdure.interfaces.web.charts import NARROW, WIDE, laid_out
 from perdure.interfaces.web.filters import entity_label

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import APIRouter, Form, Query, Request, Response
@@ -14,6 +13,7 @@ from perdure.domain.conversation.digests import DigestKind
 from perdure.domain.errors import Conflict, NotFound
 from perdure.domain.knowledge.journal import Operation
 from perdure.domain.knowledge.records import record_kind
+from perdure.domain.values import dataclass
 from perdure.handles.memory import Memory
 from perdure.interfaces.web.diffs import Field, fields
 from perdure.interfaces.web.page import PageLinks, memory_of, page, redirect_with_notice

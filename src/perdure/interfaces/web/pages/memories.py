@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
 from typing import Annotated, Any, get_args
@@ -16,6 +15,7 @@ from perdure.domain.errors import InvalidInput, PerdureError
 from perdure.domain.knowledge.memories import MemoryWithStatements, Statement
 from perdure.domain.knowledge.proposals import FACT_TYPES, MEMORY_TYPES, MemoryType
 from perdure.domain.text.rules import brief
+from perdure.domain.values import dataclass
 from perdure.handles.memory import Memory
 from perdure.interfaces.web.filters import entity_label
 from perdure.interfaces.web.page import PageLinks, acted, memory_of, own_page, page, redirect_with_notice, undoable, zone_of

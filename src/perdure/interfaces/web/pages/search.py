@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel
 
 from perdure.domain.context.recall import ENTRY_KINDS, Hit, Recall
+from perdure.domain.values import dataclass
 from perdure.interfaces.web.page import memory_of, page
 from perdure.interfaces.web.words import TONES, page_of, read_moment
 

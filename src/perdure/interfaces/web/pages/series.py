@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Annotated, Any
@@ -18,6 +17,7 @@ from perdure.domain.series import CoveredWindow, Entry, Series, SeriesAnswer
 from perdure.domain.text.rules import brief
 from perdure.domain.times.instants import from_us, to_us
 from perdure.domain.times.spans import Span
+from perdure.domain.values import dataclass
 from perdure.handles.memory import clock_of
 from perdure.handles.series import SeriesHandle
 from perdure.interfaces.web.coverage import KINDS, LEFT, RIGHT, Axis, shares, stretches

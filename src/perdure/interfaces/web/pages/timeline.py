@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
 from typing import Annotated, Any
@@ -14,6 +13,7 @@ from pydantic import BaseModel
 from perdure.domain.knowledge.journal import Operation
 from perdure.domain.knowledge.memories import Statement, to_statement
 from perdure.domain.knowledge.proposals import FACT_TYPES, MEMORY_TYPES
+from perdure.domain.values import dataclass
 from perdure.handles.memory import Memory
 from perdure.interfaces.web.page import memory_of, page, zone_of
 from perdure.interfaces.web.words import local_now

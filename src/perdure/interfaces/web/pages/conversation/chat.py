@@ -6,7 +6,6 @@ Without a model it shows what one would be given. With scripts the answer is sho
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Form, Request, Response
@@ -18,6 +17,7 @@ from perdure.domain.errors import InvalidInput, PerdureError
 from perdure.domain.knowledge.entities import Instruction, Todo
 from perdure.domain.knowledge.journal import Operation
 from perdure.domain.oversight import Choice, Decision
+from perdure.domain.values import dataclass, field, replace
 from perdure.handles.chat import Chat, ChatQuestion, Exchange
 from perdure.handles.memory import Memory
 from perdure.interfaces.lines import LINES, Line, Say, work_lines

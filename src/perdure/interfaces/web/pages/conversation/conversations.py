@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import groupby, islice
 from typing import Annotated
@@ -18,6 +17,7 @@ from perdure.domain.errors import NotFound
 from perdure.domain.scope import Address
 from perdure.domain.times.instants import to_us
 from perdure.domain.times.spans import Span
+from perdure.domain.values import dataclass
 from perdure.handles.memory import Memory
 from perdure.interfaces.web.coverage import RIGHT, WIDTH, Axis, Tick
 from perdure.interfaces.web.filters import plural

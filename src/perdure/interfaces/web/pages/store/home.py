@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Annotated
 
@@ -15,6 +14,7 @@ from perdure.app import parts_of
 from perdure.domain.errors import InvalidInput
 from perdure.domain.knowledge.journal import Operation
 from perdure.domain.text.rules import brief
+from perdure.domain.values import dataclass
 from perdure.interfaces.access import LOCAL, AccessDenied
 from perdure.interfaces.connect import program_path, store_words
 from perdure.interfaces.demo import data as demo_data

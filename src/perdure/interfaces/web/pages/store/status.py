@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from fastapi import APIRouter, Request, Response
 
 from perdure.app import Engine, model_reports
 from perdure.domain.jobs import QueueReport
 from perdure.domain.reports import DoctorReport, PartReport, StoreDescription
+from perdure.domain.values import dataclass
 from perdure.interfaces.access import AccessDenied
 from perdure.interfaces.web.filters import lasting, plural, size
 from perdure.interfaces.web.page import door, memory_of, page
