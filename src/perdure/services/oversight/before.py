@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, cast
 from perdure.domain.context.context import Block
 from perdure.domain.context.recall import Hit, Recall, RecallQuery
 from perdure.domain.conversation.messages import MessageQuery, Session
-from perdure.domain.errors import InvalidInput, LimitExceeded, Unavailable
+from perdure.domain.errors import LimitExceeded, Unavailable
 from perdure.domain.knowledge.memories import Statement
-from perdure.domain.limits import NUMBER_MAX
 from perdure.domain.models import Consultation
-from perdure.domain.oversight import TARGETS, Choice, ChoiceKind, Decision, Injection, Target
+from perdure.domain.oversight import Choice, ChoiceKind, Decision, Injection
 from perdure.domain.scope import Scope
 from perdure.domain.series import Series
 from perdure.domain.state import KeyInfo
-from perdure.domain.text.rules import Json, brief, check_choice, utf8_size
+from perdure.domain.text.rules import Json
 from perdure.domain.text.secrets import without_secrets_in
 from perdure.domain.times.instants import to_us
 from perdure.domain.times.spans import Span
@@ -45,6 +44,7 @@ from perdure.services.index.writes import enter_echoes
 from perdure.services.models.consultant import Consultant, Question, TooLate, run_within
 from perdure.services.models.prompted import prompt_named
 from perdure.services.oversight.log import tell_coverage
+from perdure.services.oversight.request import BeforeRequest, check_request
 from perdure.services.series.series import QueryOptions, SeriesService
 from perdure.services.series.state import PREVIEW_CHARS, StateService
 
@@ -52,8 +52,6 @@ if TYPE_CHECKING:
     from perdure.engine.oversight.choice import RankedItem
     from perdure.engine.oversight.relevance import Catalogue, Vectors
 
-BUDGET_TOKENS, BUDGET_TOKENS_MIN = 2_000, 100
-GOAL_BYTES_MAX = 100_000
 KEYS_MAX = 5_000
 """Keys and series that are looked at; a user with more is told so."""
 OFFERED_MAX = 30
@@ -80,16 +78,6 @@ GOAL_KEPT_CHARS = 200
 STABLE_SHARE = 0.5
 SHRINK = 0.8
 TRIES_MAX = 12
-
-
-@dataclass(frozen=True, slots=True)
-class BeforeRequest:
-    """What a caller wants to know before a goal."""
-
-    goal: str
-    budget_tokens: int = BUDGET_TOKENS
-    target: Target = "first_step"
-    deadline_s: float = 2.0
 
 
 @dataclass(slots=True)
@@ -159,7 +147,7 @@ class Overseer:
 
     def before(self, scope: Scope, asked: BeforeRequest) -> Injection:
         """What to give to the agent for this goal. It does not raise for a slow or wrong model: it says so."""
-        _check(asked)
+        check_request(asked)
         began = self.clock.monotonic()
         work = _Work(scope, asked, self.clock.now(), began + asked.deadline_s)
         work.time_range = extract_time_range(asked.goal, work.now, self.zone, week_start=self.week_start)
@@ -474,24 +462,6 @@ class Overseer:
             enter_echoes(tx, made.blocks, now=work.now)
 
         self.store.write(work.scope.owner, record)
-
-
-def _check(asked: BeforeRequest) -> None:
-    if utf8_size(asked.goal, "`goal`") > GOAL_BYTES_MAX:
-        raise LimitExceeded(f"`goal` has more than {GOAL_BYTES_MAX} bytes; say it in fewer words")
-    if not asked.goal.strip():
-        raise InvalidInput("`goal` is empty; say what is to be done")
-    check_choice(asked.target, "target", TARGETS)
-    budget = asked.budget_tokens
-    if not isinstance(budget, int) or isinstance(budget, bool) or not BUDGET_TOKENS_MIN <= budget <= NUMBER_MAX:
-        raise InvalidInput(f"`budget_tokens` = {brief(budget)} must be a whole number of at least {BUDGET_TOKENS_MIN}")
-    check_deadline(asked.deadline_s)
-
-
-def check_deadline(seconds: object) -> None:
-    """`InvalidInput` unless one can wait so long."""
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds <= 3600:
-        raise InvalidInput(f"`deadline_s` = {brief(seconds)} must be a number of seconds above 0, at most 3600")
 
 
 @lru_cache(maxsize=64)
