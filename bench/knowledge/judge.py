@@ -147,6 +147,11 @@ def turning(messages: Sequence[LabelledMessage], pairs: Sequence[LabelledPair]) 
     """What a sentence sounds like that ends or replaces something: a weight for each place, by steps as above."""
     samples = [(np.array(features(text)), kind == "change", 1.0) for message in messages for text, kind in message.sentences()]
     samples += [(np.array(features(pair.said)), pair.closes, PAIR_WEIGHT) for pair in pairs]
+    return binary(samples)
+
+
+def binary(samples: Sequence[tuple[np.ndarray, bool, float]]) -> np.ndarray:
+    """Logistic regression over places, each with an answer and a weight, by the same steps."""
     table, seen = np.zeros(1 << BITS), np.full(1 << BITS, 1e-2)
     order, chance = list(range(len(samples))), random.Random(SEED)
     for _ in range(EPOCHS):

@@ -33,7 +33,7 @@ from perdure.handles.oversight import (
 from perdure.handles.series import SeriesHandle, UserSeries
 from perdure.handles.state import State
 from perdure.handles.tools import Tools
-from perdure.services.oversight.before import BUDGET_TOKENS
+from perdure.services.oversight.request import BUDGET_TOKENS
 
 if TYPE_CHECKING:
     from typing import Self

@@ -47,8 +47,8 @@ from perdure.services.context.recall import NEIGHBOURS_MAX
 from perdure.services.conversation.append import LEASE_S, WAIT_S
 from perdure.services.forget.forget import ForgetReport
 from perdure.services.oversight.after import AfterRequest
-from perdure.services.oversight.before import BUDGET_TOKENS as GOAL_TOKENS
-from perdure.services.oversight.before import BeforeRequest
+from perdure.services.oversight.request import BUDGET_TOKENS as GOAL_TOKENS
+from perdure.services.oversight.request import BeforeRequest
 
 MISSES_TOLD = 5
 """An explanation of recall names so many of those that were left out."""

@@ -788,7 +788,7 @@ def test_what_perdures_own_tools_say_is_never_kept(ana: perdure.Memory) -> None:
 def test_the_ways_to_the_rest_are_tools_that_there_are(ana: perdure.Memory) -> None:
     saved(ana, kudos_givers_2025=["x" * 100] * 1_000)
     kudos_series(ana, 100, 2)
-    text = ana.before("Who of my kudos_givers_2025 gave me kudos in the last 2 days?", budget_tokens=400).text
+    text = ana.before("Who of my kudos_givers_2025 is in my kudos_timeseries of the last 2 days?", budget_tokens=400).text
     named = set(re.findall(r"\b(\w+State)\(", text))
     assert named == {"loadState", "queryTimeseriesState"}
     assert named <= set(ana.tools.names())

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,14 +15,17 @@ from lanes import examples
 from perdure.adapters.embedding.static import StaticEmbedder, word_vectors
 from perdure.domain.errors import InvalidInput
 from perdure.engine.oversight.choice import SHOWN_MAX, chosen_by_rules, ranked
+from perdure.engine.oversight.needs import NEEDS_MIN, needs
 from perdure.engine.oversight.offers import offered, state_forms
-from perdure.engine.oversight.relevance import FEATURES, Catalogue, SavedItem, any_of, goal_words, measure, needs_min, relevance
+from perdure.engine.oversight.relevance import FEATURES, Catalogue, SavedItem, Vectors, goal_words, measure, scores
 from perdure.engine.oversight.results import as_series, clean_key, key_of, plain, preview_of, secret_in, verdict
-from perdure.engine.oversight.statements import TOLD_FEATURES, Told, measure_told, told_scores
-from perdure.engine.oversight.topics import Vectors
+from perdure.engine.oversight.statements import any_of, limiting
 from perdure.engine.search.lexicon import name_words
 from perdure.engine.text.tokens import estimate_tokens
-from perdure.engine.words import fitted, sections
+from perdure.engine.words import fitted, raw, sections
+
+PACKAGE = "perdure.engine.oversight"
+NOW = datetime(2026, 6, 15, 8, tzinfo=UTC)
 
 texts = st.text(max_size=60)
 json_values = st.recursive(
@@ -37,11 +42,18 @@ def test_names_are_taken_apart_however_they_are_written() -> None:
 
 
 def test_the_weights_are_for_the_embedder_that_is_in_the_package() -> None:
-    """Another table has other meanings in its columns: then `bench/overseer_fit.py --write` has to run again."""
+    """Another table has other meanings in its columns: then `tools/build_before.py` has to run again."""
     embedder = StaticEmbedder()
-    weights = fitted("perdure.engine.oversight", "weights.json")
-    assert f"{embedder.name}/{embedder.version}" == weights["embedder"]
-    assert len(weights["meaning_weights"]) == embedder.dims
+    assert f"{embedder.name}/{embedder.version}" == fitted(PACKAGE, "weights.json")["embedder"]
+
+
+def test_the_goals_of_the_repository_make_the_files_that_are_shipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[3] / "tools"))
+    from build_before import files
+
+    made = files()
+    assert sorted(made) == ["affinity.bin", "needs.bin", "weights.json"]
+    assert [name for name, data in made.items() if data != raw(PACKAGE, name)] == []
 
 
 @settings(max_examples=examples(60), deadline=None)
@@ -52,9 +64,23 @@ def test_any_goal_and_any_names_give_finite_scores(goal: str, names: list[str], 
     rows = measure(goal, catalogue, timed=False)
     assert rows.shape == (len(names), len(FEATURES))
     assert np.isfinite(rows).all()
-    found = relevance(goal, catalogue, timed=True)
-    assert 0 <= found.needs <= 1
-    assert ((found.scores >= 0) & (found.scores <= 1)).all()
+    found = scores(goal, catalogue, timed=True)
+    assert found.shape == (len(names),)
+    assert ((found >= 0) & (found <= 1)).all()
+    assert 0 <= needs(goal, timed=with_meaning) <= 1
+
+
+@pytest.mark.parametrize(
+    ("needing", "plain"),
+    [
+        ("Can I lift the new boxes on my own?", "What is a slipped disc?"),
+        ("Was brauche ich noch für meine Reise am Freitag?", "Wie hoch ist der Eiffelturm?"),
+        ("Qui doit encore me payer ?", "Qui a peint La Joconde ?"),
+        ("¿Qué puedo cenar hoy con mis hijos?", "¿Cuál es la capital de Perú?"),
+    ],
+)
+def test_what_only_the_user_can_know_is_told_from_what_everybody_could_ask(needing: str, plain: str) -> None:
+    assert needs(needing, timed=False) >= NEEDS_MIN > needs(plain, timed=False)
 
 
 @pytest.mark.parametrize("vectors", [None, word_vectors], ids=["words", "meaning"])
@@ -64,29 +90,33 @@ def test_a_saved_thing_that_the_goal_names_is_chosen_with_and_without_an_embedde
         SavedItem("state", "favorite_routes", "", '["river loop"]'),
         SavedItem("state", "kudos_givers", "", '["athlete_1"]'),
     ]
-    found = relevance("Who from my kudos list was active recently?", Catalogue(saved, vectors), timed=True)
-    order = ranked(saved, found.scores, np.zeros(2, np.float32), np.zeros(2, np.float32), limit=2)
-    choices = chosen_by_rules(order, found.needs)
+    found = scores("Who from my kudos list was active recently?", Catalogue(saved, vectors), timed=True)
+    order = ranked(saved, found, lambda _: NOW, limit=2)
+    choices = chosen_by_rules(order, opens=True)
     assert [choice.id for choice in choices if choice.included] == ["kudos_givers"]
 
 
 def test_what_others_saved_does_not_come_first_because_there_is_much_of_it() -> None:
     many = [SavedItem("state", f"invoice_{n}", "", "{}") for n in range(300)]
     catalogue = Catalogue([*many, SavedItem("state", "kudos_givers", "", "[]")], word_vectors)
-    found = relevance("Who is on my kudos list?", catalogue, timed=False)
-    assert int(np.argmax(found.scores)) == 300
+    assert int(np.argmax(scores("Who is on my kudos list?", catalogue, timed=False))) == 300
 
 
-@given(needs=st.floats(0, 1), scores=st.lists(st.floats(0, 1), max_size=40))
-def test_rules_choose_few_and_none_for_a_goal_that_needs_nothing(needs: float, scores: list[float]) -> None:
-    candidates = [SavedItem("state", str(place)) for place in range(len(scores))]
-    zero = np.zeros(len(scores), np.float32)
-    order = ranked(candidates, np.array(scores, np.float32), zero, zero, limit=40)
-    choices = chosen_by_rules(order, needs)
+@given(opens=st.booleans(), found=st.lists(st.floats(0, 1), max_size=40))
+def test_rules_choose_few_and_none_for_a_goal_that_needs_nothing(opens: bool, found: list[float]) -> None:
+    candidates = [SavedItem("state", str(place)) for place in range(len(found))]
+    order = ranked(candidates, np.array(found, np.float32), lambda _: NOW, limit=40)
+    choices = chosen_by_rules(order, opens=opens)
     taken = [one for one in choices if one.included]
     assert len(taken) <= SHOWN_MAX
     assert all(one.reason for one in choices)
-    assert needs >= needs_min() or not taken
+    assert opens or not taken
+
+
+def test_of_two_that_are_as_relevant_the_one_saved_last_comes_first() -> None:
+    candidates = [SavedItem("state", name) for name in ("old", "new", "other")]
+    order = ranked(candidates, np.array([0.501, 0.499, 0.9], np.float32), lambda place: NOW + timedelta(days=place), limit=3)
+    assert [one.candidate.id for one in order] == ["other", "new", "old"]
 
 
 def test_hostile_goals_take_no_longer_than_their_size() -> None:
@@ -278,48 +308,28 @@ WORLD = (
 
 
 @pytest.mark.parametrize(
-    ("goal", "first"),
-    [
-        ("what can I put on the table tonight?", WORLD[0]),
-        ("get the roofer to come next week, suggest two slots", WORLD[1]),
-        ("what should my sister get me for my birthday?", WORLD[2]),
-    ],
+    ("goal", "limit"),
+    [("what can I put on the table tonight?", WORLD[0]), ("get the roofer to come next week, suggest two slots", WORLD[1])],
 )
-def test_what_limits_or_answers_a_goal_comes_first_though_no_word_is_the_same(goal: str, first: str) -> None:
-    scores = told_scores(goal, Told(WORLD, word_vectors))
-    assert WORLD[int(scores.argmax())] == first
+def test_what_limits_a_goal_is_known_though_no_word_is_the_same(goal: str, limit: str) -> None:
+    assert [text for text, limits in zip(WORLD, limiting(goal, WORLD), strict=True) if limits] == [limit]
 
 
-@given(st.text(max_size=80), st.lists(st.text(max_size=60), max_size=6), st.booleans())
-def test_any_goal_and_anything_told_give_finite_scores(goal: str, texts: list[str], with_meaning: bool) -> None:
-    told = Told(texts, word_vectors if with_meaning else None)
-    rows = measure_told(goal, told)
-    assert rows.shape == (len(texts), len(TOLD_FEATURES))
-    assert np.isfinite(rows).all()
-    assert ((told_scores(goal, told) >= 0) & (told_scores(goal, told) <= 1)).all()
-    assert len(told.limiting(goal)) == len(texts)
+@given(st.text(max_size=80), st.lists(st.text(max_size=60), max_size=6))
+def test_any_goal_and_anything_told_have_an_answer(goal: str, texts: list[str]) -> None:
+    assert len(limiting(goal, texts)) == len(texts)
 
 
-def test_a_dripping_sink_and_a_list_of_trades_have_a_topic_in_common() -> None:
-    saved = [SavedItem("state", name) for name in ("trades_phonebook", "paint_recipes", "school_runs", "hens_cfg")]
-    found = relevance("it's dripping under the sink again, who do I ring?", Catalogue(saved, word_vectors), timed=False)
-    assert saved[int(found.scores.argmax())].id == "trades_phonebook"
-
-
-def test_each_kind_of_ask_and_of_limit_has_both_its_sides() -> None:
-    for file, other in (("asks.txt", "saved"), ("about.txt", "limit")):
-        headings = sections("perdure.engine.oversight", file)
-        pairs = {name.partition(" ")[2] for name in headings if name.startswith(f"{other} ")}
-        assert pairs
-        assert all(headings[f"goal {name}"] and headings[f"{other} {name}"] for name in pairs)
-        for name in headings:
-            any_of(file, name)
+def test_each_kind_of_limit_has_both_its_sides() -> None:
+    headings = sections(PACKAGE, "about.txt")
+    areas = {name.partition(" ")[2] for name in headings if name.startswith("limit ")}
+    assert areas
+    assert all(headings[f"goal {area}"] and headings[f"limit {area}"] for area in areas)
+    for name in headings:
+        any_of(name)
 
 
 def test_no_weight_speaks_against_what_fits_the_goal_better() -> None:
-    found = fitted("perdure.engine.oversight", "weights.json")
-    assert set(found["key_weights"]) == set(FEATURES)
-    assert set(found["told_weights"]) == set(TOLD_FEATURES)
-    kinds = {"is_series", "state_in_time", "order", "health", "who", "likes", "profile_order", "gift_who"}
-    weights = {**found["key_weights"], **found["told_weights"]}
-    assert all(weight >= 0 for name, weight in weights.items() if name not in kinds)
+    weights = fitted(PACKAGE, "weights.json")["keys"]
+    assert set(weights) == {*FEATURES, "bias"}
+    assert all(weights[name] >= 0 for name in set(FEATURES) - {"is_series", "state_in_time"})

@@ -148,20 +148,22 @@ def table() -> JudgeTable:
 
 
 def packed(scales: Iterable[float], words: Iterable[int], weights: NDArray[np.int8]) -> bytes:
-    """A table as a file."""
+    """A table as a file: of this judge, or of another that is taught in the same way."""
+    rows, columns = weights.shape
     known = sorted(set(words))
-    body = struct.pack(f"<{COLUMNS}f", *scales) + struct.pack(f"<{len(known)}I", *known) + weights.tobytes()
-    return HEADER.pack(MAGIC, FORMAT, BITS, COLUMNS, len(known), hashlib.sha256(body).digest()) + body
+    body = struct.pack(f"<{columns}f", *scales) + struct.pack(f"<{len(known)}I", *known) + weights.tobytes()
+    header = HEADER.pack(MAGIC, FORMAT, rows.bit_length() - 1, columns, len(known), hashlib.sha256(body).digest())
+    return header + body
 
 
-def unpacked(data: bytes) -> JudgeTable:
+def unpacked(data: bytes, *, name: str = FILE, bits: int = BITS, columns: int = COLUMNS) -> JudgeTable:
     """The table of a file."""
     import numpy as np  # loaded with the first sentence that is judged
 
-    magic, version, bits, columns, count, digest = HEADER.unpack_from(data)
+    magic, *form, count, digest = HEADER.unpack_from(data)
     body = memoryview(data)[HEADER.size :]
-    if (magic, version, bits, columns) != (MAGIC, FORMAT, BITS, COLUMNS) or hashlib.sha256(body).digest() != digest:
-        raise Corrupt(f"{FILE} is damaged or of another version; install perdure again")
+    if (magic, form) != (MAGIC, [FORMAT, bits, columns]) or hashlib.sha256(body).digest() != digest:
+        raise Corrupt(f"{name} is damaged or of another version; install perdure again")
     scales = struct.unpack_from(f"<{columns}f", body)
     words = struct.unpack_from(f"<{count}I", body, 4 * columns)
     weights = np.frombuffer(body, np.int8, offset=4 * (columns + count)).reshape(1 << bits, columns)

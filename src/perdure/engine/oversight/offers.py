@@ -42,10 +42,6 @@ class ItemForms:
                 return form, place == 0
         return self.forms[-1], len(self.forms) == 1
 
-    def shortest(self) -> ItemForms:
-        """The same with its shortest form alone: for what only may matter."""
-        return replace(self, forms=self.forms[-1:], chars=self.chars[-1:])
-
 
 def state_forms(key: str, value: Json) -> ItemForms:
     """A loaded value."""

@@ -1,26 +1,23 @@
-"""Which saved things are relevant to a goal: by their names, descriptions and how their values begin, not by the values;
-and what was told, measured by its words.
+"""Which saved things are relevant to a goal: by their names, descriptions and how their values begin, not by the values.
 
-Two questions, each answered by a few weighted features: does the goal need anything of the user's at all, and if so, which
-things? Words that are not alike but belong together are in `topics.txt`, what goals ask for and what tells it in `asks.txt`,
-how goals are worded in `goal_cues.txt`; the weights are fitted by `bench/overseer_fit.py` on the part of its goals that is
-there to tune on, and stand in `weights.json`.
+A few weighted features, most of them of the words that goal and thing share or that mean alike, and an affinity of what they
+are about: both are projected into a space where goals lie near what they asked for in the worlds that taught it. The weights
+are in `weights.json` and `affinity.bin`; `tools/build_before.py` fits them.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from functools import cache, lru_cache
+from collections.abc import Callable, Sequence
+from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from perdure.domain.text.patterns import pattern
 from perdure.domain.values import dataclass
-from perdure.engine.oversight.topics import Vectors, stem, topics_of
-from perdure.engine.search.lexicon import NAME_WORDS_MAX, folded, name_words
-from perdure.engine.words import fitted, sections, word_set
+from perdure.engine.extraction.judge import unpacked
+from perdure.engine.search.lexicon import NAME_WORDS_MAX, folded, lexemes, name_words
+from perdure.engine.words import fitted, raw, sections, word_set
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,7 +26,9 @@ if TYPE_CHECKING:
     Places = NDArray[np.int64]
 
 
-SavedKind = Literal["state", "series", "memory"]
+SavedKind = Literal["state", "series"]
+Vectors = Callable[[Sequence[str]], "Floats"]
+"""One row of length 1 for each text; a row of zeros for one of which it knows no word."""
 
 SOFT_FROM, SOFT_TO, SOFT_WORTH = 0.25, 0.75, 0.8
 """Two words of like meaning count from this cosine on, fully from that one, and never as much as the same word."""
@@ -37,52 +36,24 @@ RARITY_MIN = 0.3
 PRODUCTS_MAX = 200_000
 
 FEATURES = (
-    "name_cover",
-    "name_top",
-    "name_same",
-    "told_cover",
-    "told_same",
     "begins",
-    "meaning",
-    "meaning_over",
     "goal_cover",
+    "said_same",
+    "said_share",
+    "said_place",
     "meaning_all",
+    "meaning_over",
+    "meaning_place",
     "is_series",
     "series_in_time",
     "state_in_time",
-    "begins_near",
-    "said",
-    "said_same",
-    "said_share",
-    "topic",
-    "topic_top",
-    "topic_name",
-    "asked",
-    "asked_rare",
-    "asked_most",
-)
-_FURTHER_GOAL_FEATURES = (
-    "small_talk_only",
-    "terse",
-    "long",
-    "known_names",
-    "unknown_names",
-    "timed",
-    "best",
-    "second",
-    "top_cover",
-    "top_same",
-    "top_told",
-    "top_begins",
-    "top_meaning",
-    "top_goal",
 )
 GOAL_CHARS_MAX = 2_000
 """What is wanted is said by then."""
-BEGINS_TOPIC_WORTH = 0.5
 SAID_BEST_MIN = 0.5
-ASKED_MAX = 3
-_FILE = "asks.txt"
+AFFINITY = "affinity.bin"
+AFFINITY_BITS, AFFINITY_RANK = 9, 32
+"""A row for each of the 256 numbers of a goal's vector, and of a thing's; so many columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,39 +98,33 @@ class Catalogue:
     def __init__(self, candidates: Sequence[SavedItem], vectors: Vectors | None) -> None:
         self.candidates = tuple(candidates)
         self.vectors = vectors
-        names = [name_words(one.id) for one in candidates]
-        told = [
-            tuple(dict.fromkeys((*name, *_text_words(one.description)))) for one, name in zip(candidates, names, strict=True)
-        ]
+        told = [tuple(dict.fromkeys((*name_words(one.id), *_text_words(one.description)))) for one in candidates]
         begins = [_begin_words(one.preview) for one in candidates]
-        words = list(dict.fromkeys(word for text in (*told, *begins) for word in text))
+        whole = [tuple(dict.fromkeys((*one, *two))) for one, two in zip(told, begins, strict=True)]
+        words = list(dict.fromkeys(word for text in whole for word in text))
         place = {word: index for index, word in enumerate(words)}
         self.words = words
-        self.stems = [stem(word) for word in words]
         self.by_stem: dict[str, list[int]] = {}
-        for index, root in enumerate(self.stems):
-            self.by_stem.setdefault(root, []).append(index)
+        for index, word in enumerate(words):
+            self.by_stem.setdefault(stem(word), []).append(index)
         self.digits = np.array([word.isdigit() for word in words], np.bool_)
-        self.names, self.told, self.begins = (_Spread(texts, place, len(words)) for texts in (names, told, begins))
-        self.all = _Spread([(*one, *two) for one, two in zip(told, begins, strict=True)], place, len(words))
+        self.begins, self.all = (_Spread(texts, place, len(words)) for texts in (begins, whole))
         holders = np.zeros(len(words) + 1)
-        for spread in (self.names, self.told, self.begins):
-            np.add.at(holders, spread.flat, 1)
-        total = max(3 * len(candidates), 1)
+        np.add.at(holders, self.all.flat, 1)
+        total = max(2 * len(candidates), 1)
         rarity = np.log1p(total / np.maximum(holders, 1)) / np.log1p(total)
         self.rarity = np.maximum(rarity, RARITY_MIN).astype(np.float32)
         self.is_series = np.array([one.kind == "series" for one in candidates], np.float32)
-        self.topics = np.maximum(topics_of(told, vectors), BEGINS_TOPIC_WORTH * topics_of(begins, vectors))
-        self.name_topics = topics_of(names, vectors)
-        about = np.log1p(len(candidates) / np.maximum((self.topics >= 0.5).sum(axis=0), 1)) / np.log1p(max(len(candidates), 1))
-        self.topic_rarity = np.maximum(about, RARITY_MIN).astype(np.float32)
-        self.asks = np.array([_tells(" ".join(text)) for text in told], np.float32).reshape(len(candidates), len(ask_kinds()))
-        self.ask_rarity = 1 / np.maximum(self.asks.sum(axis=0), 1)
-        self.word_rows = None if vectors is None or not words else vectors(words)
-        known = vectors is not None and bool(candidates)
-        whole = [tuple(dict.fromkeys((*one, *two))) for one, two in zip(told, begins, strict=True)]
-        self.told_rows = vectors([" ".join(text) for text in told]) if known and vectors else None
-        self.all_rows = vectors([" ".join(text) for text in whole]) if known and vectors else None
+        self.word_rows = self.told_rows = self.all_rows = None
+        if vectors is not None and words:
+            self.word_rows = vectors(words)
+            self.told_rows = vectors([" ".join(text) for text in told])
+            self.all_rows = vectors([" ".join(text) for text in whole])
+
+    @cached_property
+    def projected(self) -> Floats | None:
+        """Each candidate in the space where it lies near the goals that want it."""
+        return None if self.all_rows is None else _products(self.all_rows, _affinity()[1].T)
 
 
 class _Spread:
@@ -188,88 +153,40 @@ def measure(goal: str, catalogue: Catalogue, *, timed: bool) -> Floats:
     count = len(catalogue.candidates)
     rows = np.zeros((count, len(FEATURES)), np.float32)
     asked = goal_words(goal)
-    if not count:
-        return rows
     if asked and catalogue.words:
         same, near = _compared(asked, catalogue)
-        near_best, same_best = near.max(axis=0), same.max(axis=0)
-        rare = catalogue.rarity
-        names, told = catalogue.names, catalogue.told
-        rows[:, 0] = names.total(rare * near_best) / names.total(rare)
-        rows[:, 1] = names.most(rare * near_best)
-        rows[:, 2] = names.most(rare * same_best)
-        rows[:, 3] = told.total(rare * near_best) / told.total(rare)
-        rows[:, 4] = told.most(rare * same_best)
-        rows[:, 5] = np.minimum(catalogue.begins.total(rare * same_best), 2)
-        rows[:, 8] = catalogue.all.most(near).mean(axis=0)
-        rows[:, 13] = catalogue.begins.most(rare * near_best)
-        rows[:, 14] = catalogue.all.most(rare * near).sum(axis=0)
-        rows[:, 15] = catalogue.all.most(rare * same).sum(axis=0)
-        rows[:, 16] = rows[:, 14] / max(float(rows[:, 14].max()), SAID_BEST_MIN)
-        rows[:, 17:20] = _topical(asked, catalogue)
+        rare, texts = catalogue.rarity, catalogue.all
+        said = texts.most(rare * near).sum(axis=0)
+        rows[:, 0] = np.minimum(catalogue.begins.total(rare * same.max(axis=0)), 2)
+        rows[:, 1] = texts.most(near).mean(axis=0)
+        rows[:, 2] = texts.most(rare * same).sum(axis=0)
+        rows[:, 3] = said / max(float(said.max()), SAID_BEST_MIN)
+        rows[:, 4] = _places_of(said)
         if catalogue.told_rows is not None and catalogue.all_rows is not None and catalogue.vectors is not None:
             meant = catalogue.vectors([" ".join(asked)])[0]
-            rows[:, 6] = np.einsum("nd,d->n", catalogue.told_rows, meant)
-            rows[:, 7] = rows[:, 6] - rows[:, 6].mean()
-            rows[:, 9] = np.einsum("nd,d->n", catalogue.all_rows, meant)
+            rows[:, 5] = np.einsum("nd,d->n", catalogue.all_rows, meant)
+            told = np.einsum("nd,d->n", catalogue.told_rows, meant)
         else:
-            rows[:, 6], rows[:, 9] = (_alike(same_best, spread, len(asked)) for spread in (told, catalogue.all))
-            rows[:, 7] = rows[:, 6] - rows[:, 6].mean()
-    rows[:, 20:23] = _asks_met(goal, catalogue)
-    rows[:, 10] = catalogue.is_series
-    rows[:, 11] = catalogue.is_series * timed
-    rows[:, 12] = (1 - catalogue.is_series) * timed
+            rows[:, 5] = told = _alike(same.max(axis=0), texts, len(asked))
+        rows[:, 6] = told - told.mean()
+        rows[:, 7] = _places_of(rows[:, 5])
+    rows[:, 8] = catalogue.is_series
+    rows[:, 9] = catalogue.is_series * timed
+    rows[:, 10] = (1 - catalogue.is_series) * timed
     return rows
+
+
+def _places_of(values: Floats) -> Floats:
+    """1 for the highest, a half for the second, and so on."""
+    found = np.empty(len(values), np.float32)
+    found[np.argsort(-values, kind="stable")] = 1 / np.arange(1, len(values) + 1)
+    return found
 
 
 def _alike(same: Floats, texts: _Spread, asked: int) -> Floats:
     """Where meaning is not compared: the cosines of the goal and the texts, by the words that they share."""
     lengths = np.sqrt(texts.total(np.ones_like(same)) * asked)
     return (texts.total(same) / lengths).astype(np.float32)
-
-
-def _topical(asked: Sequence[str], catalogue: Catalogue) -> Floats:
-    """How far each candidate is about what the goal is about: altogether, in one thing, and by its name."""
-    goal, rare = topics_of([asked], catalogue.vectors)[0], catalogue.topic_rarity
-    wanted, held = goal * rare, catalogue.topics * rare
-    lengths = np.linalg.norm(held, axis=1) * np.linalg.norm(wanted)
-    alike = np.einsum("nt,t->n", held, wanted) / np.maximum(lengths, 1e-6)
-    shared = (np.minimum(goal, catalogue.topics) * rare).max(axis=1)
-    named = (np.minimum(goal, catalogue.name_topics) * rare).max(axis=1)
-    return np.stack([alike, shared, named], axis=1).astype(np.float32)
-
-
-def _asks_met(goal: str, catalogue: Catalogue) -> Floats:
-    """In how many ways a candidate is of the kind that the goal asks for, how few others are, and whether none is more so."""
-    wanted = np.array([find_any(_FILE, f"goal {kind}", goal) for kind in ask_kinds()], np.float32)
-    shared = catalogue.asks * wanted
-    ways = shared.sum(axis=1)
-    most = float(ways.max()) if len(ways) else 0.0
-    rare = (shared * catalogue.ask_rarity).max(axis=1)
-    return np.stack([np.minimum(ways, ASKED_MAX), rare, (ways == most) * (most > 0)], axis=1).astype(np.float32)
-
-
-@cache
-def ask_kinds() -> tuple[str, ...]:
-    """What goals can ask for."""
-    return tuple(name.removeprefix("goal ") for name in sections(__package__, _FILE) if name.startswith("goal "))
-
-
-@lru_cache(maxsize=20_000)
-def _tells(words: str) -> tuple[bool, ...]:
-    return tuple(find_any(_FILE, f"saved {kind}", words) for kind in ask_kinds())
-
-
-def find_any(file: str, heading: str, text: str) -> bool:
-    """Whether an entry of that section of one of our files is in the text."""
-    return any_of(file, heading).search(text[:GOAL_CHARS_MAX]) is not None
-
-
-@cache
-def any_of(file: str, heading: str) -> re.Pattern[str]:
-    """What finds an entry of that section."""
-    found = sections(__package__, file)[heading]
-    return re.compile("|".join(one if one[0] == "^" else rf"\b(?:{one})\b" for one in found), re.IGNORECASE)
 
 
 def _compared(asked: Sequence[str], catalogue: Catalogue) -> tuple[Floats, Floats]:
@@ -297,98 +214,45 @@ def _products(few: Floats, many: Floats) -> Floats:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Relevance:
-    """How likely a goal needs anything at all, and how relevant each candidate is (both from 0 to 1)."""
-
-    needs: float
-    scores: Floats
-
-
-def goal_features(goal: str, catalogue: Catalogue, rows: Floats, scores: Floats, *, timed: bool) -> Floats:
-    """What speaks for or against the goal needing anything: its own words, and how well the best candidates fit."""
-    ranked = np.sort(scores)[::-1]
-    best = [float(ranked[0]) if len(ranked) else 0.0, float(ranked[1]) if len(ranked) > 1 else 0.0]
-    tops = [float(rows[:, column].max()) if len(rows) else 0.0 for column in (0, 2, 4, 5, 6, 8)]
-    names = [stem(name) in catalogue.by_stem for name in names_in(goal)]
-    named = [float(any(names)), float(not all(names))]
-    return np.array([*goal_cues(goal), *named, float(timed), *best, *tops], np.float32)
+def scores(goal: str, catalogue: Catalogue, *, timed: bool) -> Floats:
+    """How likely a goal that needs something needs each candidate."""
+    weights = fitted(__package__, "weights.json")["keys"]
+    known = measure(goal, catalogue, timed=timed) @ np.array([weights[name] for name in FEATURES], np.float32)
+    return squashed(known + affinities(goal, catalogue) + weights["bias"])
 
 
-def relevance(goal: str, catalogue: Catalogue, *, timed: bool) -> Relevance:
-    """What is relevant to the goal."""
-    weights = _weights()
-    rows = measure(goal, catalogue, timed=timed)
-    scores = squashed(rows @ weights.keys + weights.key_bias)
-    cues = goal_features(goal, catalogue, rows, scores, timed=timed)
-    meant = 0.0 if catalogue.vectors is None else float(catalogue.vectors([goal[:GOAL_CHARS_MAX]])[0] @ weights.meaning)
-    needs = float(squashed(np.float32(float(cues @ weights.goal) + meant + weights.goal_bias)))
-    return Relevance(needs, scores)
+def affinities(goal: str, catalogue: Catalogue) -> Floats:
+    """How far what each candidate is about belongs to what the goal is about; nought where meaning is not compared."""
+    if catalogue.projected is None or catalogue.vectors is None:
+        return np.zeros(len(catalogue.candidates), np.float32)
+    meant = _affinity()[0].T @ catalogue.vectors([goal[:GOAL_CHARS_MAX]])[0]
+    found: Floats = np.einsum("nr,r->n", catalogue.projected, meant)
+    return found
 
 
-def squashed(values: Floats | np.float32) -> Floats:
+@cache
+def _affinity() -> tuple[Floats, Floats]:
+    """What projects goals, and what projects things."""
+    table = unpacked(raw(__package__, AFFINITY), name=AFFINITY, bits=AFFINITY_BITS, columns=AFFINITY_RANK)
+    goals, things = np.split(table.weights.astype(np.float32) * np.array(table.scales, np.float32), 2)
+    return goals, things
+
+
+def squashed(values: Floats) -> Floats:
     """From any number to one between 0 and 1."""
     return np.asarray(1 / (1 + np.exp(-np.clip(values, -30, 30))), np.float32)
 
 
-@dataclass(frozen=True, slots=True)
-class _Weights:
-    """`weights.json`, in the order of the features."""
-
-    keys: Floats
-    key_bias: float
-    goal: Floats
-    goal_bias: float
-    meaning: Floats
-
-
-@cache
-def _weights() -> _Weights:
-    found = fitted(__package__, "weights.json")
-    return _Weights(
-        keys=np.array([found["key_weights"].get(name, 0.0) for name in FEATURES], np.float32),
-        key_bias=found["key_bias"],
-        goal=np.array([found["goal_weights"].get(name, 0.0) for name in goal_feature_names()], np.float32),
-        goal_bias=found["goal_bias"],
-        meaning=np.array(found["meaning_weights"], np.float32),
-    )
-
-
-def needs_min() -> float:
-    """From this on, a goal is taken to need something of the user's."""
-    return float(fitted(__package__, "weights.json")["needs_min"])
-
-
-def goal_feature_names() -> tuple[str, ...]:
-    """What the columns of `goal_features` are."""
-    return (*_cue_patterns(), *_FURTHER_GOAL_FEATURES)
-
-
-def goal_cues(goal: str) -> tuple[float, ...]:
-    """1 for each cue that is there, and how short or long the goal is."""
-    text = " ".join(goal[:GOAL_CHARS_MAX].split())
-    words = len(text.split())
-    found = {name: cue.search(text) is not None for name, cue in _cue_patterns().items()}
-    only = found["small_talk"] and words <= 8 and not found["mine"] and "?" not in text
-    return (*map(float, found.values()), float(only), float(words <= 3), float(words >= 15))
+@lru_cache(maxsize=20_000)
+def stem(word: str) -> str:
+    """The word without its ending."""
+    found = lexemes(word)
+    return found[0] if found else word
 
 
 def names_in(goal: str) -> list[str]:
     """Words of a goal that are written as names are, but for those that begin a sentence."""
     return [match[0].lower() for match in _NAMES.finditer(goal[:GOAL_CHARS_MAX])]
-
-
-@cache
-def _cue_patterns() -> dict[str, re.Pattern[str]]:
-    """The cues of `goal_cues.txt` in its order. They are weighed, none decides alone."""
-    listed = sections(__package__, "goal_cues.txt")
-    return {name: re.compile("|".join(map(_cue_source, entries)), re.IGNORECASE) for name, entries in listed.items()}
-
-
-def _cue_source(entry: str) -> str:
-    if entry[0] == entry[-1] == "/":
-        return entry[1:-1]
-    return rf"^(?:{entry[1:]})\b" if entry[0] == "^" else rf"\b(?:{entry})\b"
 
 
 @cache

@@ -36,7 +36,7 @@ from perdure.ports.store import Store
 from perdure.ports.tables.oversight import DECISIONS_KEPT
 from perdure.services.models.consultant import Consultant, Question
 from perdure.services.models.prompted import prompt_named
-from perdure.services.oversight.before import GOAL_BYTES_MAX, check_deadline
+from perdure.services.oversight.request import GOAL_BYTES_MAX, check_deadline
 from perdure.services.series.series import SeriesService
 from perdure.services.series.state import StateService
 

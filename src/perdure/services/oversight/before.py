@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, cast
 from perdure.domain.context.context import Block
 from perdure.domain.context.recall import Hit, Recall, RecallQuery
 from perdure.domain.conversation.messages import MessageQuery, Session
-from perdure.domain.errors import InvalidInput, LimitExceeded, Unavailable
+from perdure.domain.errors import LimitExceeded, Unavailable
 from perdure.domain.knowledge.memories import Statement
-from perdure.domain.limits import NUMBER_MAX
 from perdure.domain.models import Consultation
-from perdure.domain.oversight import TARGETS, Choice, ChoiceKind, Decision, Injection, Target
+from perdure.domain.oversight import Choice, ChoiceKind, Decision, Injection
 from perdure.domain.scope import Scope
 from perdure.domain.series import Series
 from perdure.domain.state import KeyInfo
-from perdure.domain.text.rules import Json, brief, check_choice, utf8_size
+from perdure.domain.text.rules import Json
 from perdure.domain.text.secrets import without_secrets_in
 from perdure.domain.times.instants import to_us
 from perdure.domain.times.spans import Span
@@ -45,16 +44,14 @@ from perdure.services.index.writes import enter_echoes
 from perdure.services.models.consultant import Consultant, Question, TooLate, run_within
 from perdure.services.models.prompted import prompt_named
 from perdure.services.oversight.log import tell_coverage
+from perdure.services.oversight.request import BeforeRequest, check_request
 from perdure.services.series.series import QueryOptions, SeriesService
 from perdure.services.series.state import PREVIEW_CHARS, StateService
 
 if TYPE_CHECKING:
     from perdure.engine.oversight.choice import RankedItem
-    from perdure.engine.oversight.relevance import Catalogue
-    from perdure.engine.oversight.topics import Vectors
+    from perdure.engine.oversight.relevance import Catalogue, Vectors
 
-BUDGET_TOKENS, BUDGET_TOKENS_MIN = 2_000, 100
-GOAL_BYTES_MAX = 100_000
 KEYS_MAX = 5_000
 """Keys and series that are looked at; a user with more is told so."""
 OFFERED_MAX = 30
@@ -67,28 +64,20 @@ LOADED_BYTES_MAX = 16_777_216
 """Of all chosen values together; what is beyond is shown by how it begins."""
 FRESH_S = 3_600.0
 """How old the newest end of a series may be for a goal (X-3): an agent that asks about today need not fetch every second."""
-RECENT_DECISIONS = 20
 OPEN_SESSIONS_MAX, TURN_MESSAGES = 100, 8
 """A host may hold several conversations with a user at once; the goal is of the one in which something was said last."""
-CARDS_MAX = 8
+CARDS_MAX, CARD_HITS = 8, 3
+"""So many cards at most, of those that an earlier goal had and of those that the best of what was found is about."""
 CHOICES_KEPT_MAX = 40
 """Of what was left out, so much is told."""
 FOUND_MAX = 30
+FOUND_TOKENS = 200
+"""What was found takes no more, however much more there would be room for: it is there to remind, not to be read through."""
 KINDS = ("message", "memory", "todo", "digest")
 GOAL_KEPT_CHARS = 200
 STABLE_SHARE = 0.5
 SHRINK = 0.8
 TRIES_MAX = 12
-
-
-@dataclass(frozen=True, slots=True)
-class BeforeRequest:
-    """What a caller wants to know before a goal."""
-
-    goal: str
-    budget_tokens: int = BUDGET_TOKENS
-    target: Target = "first_step"
-    deadline_s: float = 2.0
 
 
 @dataclass(slots=True)
@@ -105,6 +94,10 @@ class _Work:
     outcome: str = "rules"
     time_range: TimeRange | None = None
     span: Span | None = None
+    opens: bool = False
+    """Whether the goal needs anything of the user's."""
+    looks: bool = False
+    """Whether what was told lately is looked through for what says who they are, or limits it."""
     cards: tuple[str, ...] = ()
 
 
@@ -112,12 +105,21 @@ class _Work:
 class _SavedThings:
     """What there is to choose from: the keys, then the series."""
 
-    keys: Sequence[KeyInfo]
-    series: Sequence[Series]
-    uses: Mapping[tuple[str, str], int]
-    earlier_cards: tuple[str, ...]
-    left_out: bool
-    session: Session | None
+    keys: Sequence[KeyInfo] = ()
+    series: Sequence[Series] = ()
+    left_out: bool = False
+
+    def saved_at(self, place: int) -> datetime:
+        count = len(self.keys)
+        return self.keys[place].updated_at if place < count else self.series[place - count].last_updated
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """Where in a conversation the goal is asked."""
+
+    earlier_cards: tuple[str, ...] = ()
+    session: Session | None = None
     """The one that the goal was said in: the agent has its working set before it already."""
 
     def is_at_hand(self, hit: Hit) -> bool:
@@ -145,17 +147,16 @@ class Overseer:
 
     def before(self, scope: Scope, asked: BeforeRequest) -> Injection:
         """What to give to the agent for this goal. It does not raise for a slow or wrong model: it says so."""
-        _check(asked)
+        check_request(asked)
         began = self.clock.monotonic()
         work = _Work(scope, asked, self.clock.now(), began + asked.deadline_s)
         work.time_range = extract_time_range(asked.goal, work.now, self.zone, week_start=self.week_start)
-        held = self.store.read(scope.owner, lambda view: self._saved_things(view, work))
-        if held.left_out:
-            work.notes.append(f"only the first {KEYS_MAX} keys were looked at")
-        order, needs = self._ranked(held, work)
-        offers = self._offers(held, order, needs, work)
-        answer = self._recalled(work)
-        blocks, shown = self._packed(held, offers, answer, needs, work)
+        turn, answer = self._turn_and_answer(work)
+        held = _SavedThings()
+        if work.opens or self.consultant is not None:
+            held = self.store.read(scope.owner, lambda view: self._saved_things(view, work))
+        offers = self._offers(held, work)
+        blocks, shown = self._packed(turn, offers, answer, work)
         tell_coverage(shown)
         took_ms = (self.clock.monotonic() - began) * 1000
         made = self._injection(blocks, shown, work, took_ms)
@@ -168,14 +169,31 @@ class Overseer:
 
     # -- what there is
 
-    def _saved_things(self, view: View, work: _Work) -> _SavedThings:
-        from perdure.engine.oversight.choice import uses_of, was_said_last
+    def _turn_and_answer(self, work: _Work) -> tuple[_Turn, Recall | None]:
+        """What was found for the goal, without what was said just now; and whether the goal opens for it."""
+        from perdure.engine.oversight.choice import is_open
+        from perdure.engine.oversight.needs import MAYBE_MIN, needs
+        from perdure.engine.oversight.statements import is_whole, looks_at_statements
+
+        goal = work.asked.goal
+        if is_whole(goal):
+            return _Turn(), None
+        turn = self.store.read(work.scope.owner, lambda view: self._turn(view, work))
+        answer = self._recalled(work)
+        if answer is not None:
+            answer = replace(answer, hits=tuple(hit for hit in answer.hits if not turn.is_at_hand(hit)))
+        hits, named = ((), ()) if answer is None else (answer.hits, answer.understood.names)
+        needed = needs(goal, timed=work.time_range is not None)
+        work.opens = is_open(goal, hits, needed=needed, named=named)
+        work.looks = looks_at_statements(goal, likely=work.opens or needed >= MAYBE_MIN)
+        return turn, answer
+
+    def _turn(self, view: View, work: _Work) -> _Turn:
+        from perdure.engine.oversight.choice import was_said_last
 
         address = work.scope.address
-        recent, keys, series, open_ones, latest = view.together(
-            lambda: view.oversight.list_decisions(limit=RECENT_DECISIONS, kind="before", address=address),
-            lambda: self.state.keys_in(view, work.now, limit=KEYS_MAX + 1),
-            lambda: view.series.list_series(after=None, limit=KEYS_MAX),
+        recent, open_ones, latest = view.together(
+            lambda: view.oversight.list_decisions(limit=1, kind="before", address=address),
             lambda: view.conversation.open_sessions(address, limit=OPEN_SESSIONS_MAX),
             lambda: view.list_messages(MessageQuery(address, TURN_MESSAGES)),
         )
@@ -184,72 +202,71 @@ class Overseer:
         if session is not None and all(message.session_number != session.number for message in latest):
             latest = view.list_messages(MessageQuery(address, TURN_MESSAGES, session.number))
         cards = recent[0].body.get("cards") if recent else ()
-        return _SavedThings(
-            keys=keys[:KEYS_MAX],
-            series=series,
-            uses=uses_of(decision.body for decision in recent),
+        return _Turn(
             earlier_cards=tuple(str(card) for card in cards) if isinstance(cards, list) else (),
-            left_out=len(keys) > KEYS_MAX,
             session=session if session and was_said_last(work.asked.goal, session, latest) else None,
         )
 
-    def _ranked(self, held: _SavedThings, work: _Work) -> tuple[list[RankedItem], float]:
-        """The keys and series that are most relevant to the goal, and how likely it is that it needs any."""
-        import numpy as np
+    def _saved_things(self, view: View, work: _Work) -> _SavedThings:
+        keys, series = view.together(
+            lambda: self.state.keys_in(view, work.now, limit=KEYS_MAX + 1),
+            lambda: view.series.list_series(after=None, limit=KEYS_MAX),
+        )
+        if len(keys) > KEYS_MAX:
+            work.notes.append(f"only the first {KEYS_MAX} keys were looked at")
+        return _SavedThings(keys[:KEYS_MAX], series, len(keys) > KEYS_MAX)
 
-        from perdure.engine.oversight.choice import is_whole, ranked
-        from perdure.engine.oversight.relevance import relevance
+    def _ranked(self, held: _SavedThings, work: _Work) -> list[RankedItem]:
+        """The keys and series that are most relevant to the goal."""
+        from perdure.engine.oversight.choice import ranked
+        from perdure.engine.oversight.relevance import scores
 
         names = tuple((info.key, info.preview or "") for info in held.keys)
         described = tuple((one.name, one.spec.description) for one in held.series)
         catalogue = _catalogue(names, described, self.vectors)
-        found = relevance(work.asked.goal, catalogue, timed=work.time_range is not None)
-        now = work.now.timestamp()
-        saved_at = [info.updated_at.timestamp() for info in held.keys] + [one.last_updated.timestamp() for one in held.series]
-        ages = (now - np.array(saved_at, np.float64)) / 86_400
-        uses = np.zeros(len(catalogue.candidates), np.float32)
-        if held.uses:
-            uses[:] = [held.uses.get((one.kind, one.id), 0) for one in catalogue.candidates]
-        order = ranked(catalogue.candidates, found.scores, ages.astype(np.float32), uses, limit=CHOICES_KEPT_MAX)
-        return order, 0.0 if is_whole(work.asked.goal) else found.needs
+        found = scores(work.asked.goal, catalogue, timed=work.time_range is not None)
+        return ranked(catalogue.candidates, found, held.saved_at, limit=CHOICES_KEPT_MAX)
 
     # -- keys and series
 
-    def _offers(self, held: _SavedThings, order: Sequence[RankedItem], needs: float, work: _Work) -> list[ItemForms]:
+    def _offers(self, held: _SavedThings, work: _Work) -> list[ItemForms]:
         """The chosen state keys and series, with what can be shown of them."""
-        from perdure.engine.oversight.choice import chosen_by_rules, is_sure
+        from perdure.engine.oversight.choice import chosen_by_rules
         from perdure.engine.oversight.statements import asks_about_the_user
 
-        if not order:
+        if not held.keys and not held.series:
             return []
+        order = self._ranked(held, work)
         left_out = len(held.keys) + len(held.series) - len(order)
-        by_model = None if self.consultant is None else self._by_model(self.consultant, order, left_out, work)
-        about_user = asks_about_the_user(work.asked.goal)
-        choices = chosen_by_rules(order, needs, about_user=about_user) if by_model is None else by_model
+        choices = None if self.consultant is None else self._by_model(self.consultant, order, left_out, work)
+        if choices is None:
+            timed, about_user = work.time_range is not None, asks_about_the_user(work.asked.goal)
+            choices = chosen_by_rules(order, opens=work.opens, timed=timed, about_user=about_user)
         work.choices += choices
         if left_out:
             work.notes.append(f"{left_out} more keys are less relevant")
         if work.time_range is not None:
             work.span = self._span(work.time_range, work.now)
-        keys = {one.candidate.id: one.place for one in order if one.candidate.kind == "state"}
+        infos = {one.candidate.id: held.keys[one.place] for one in order if one.candidate.kind == "state"}
         series = {one.name: one for one in held.series}
+        chosen = [one for one in choices if one.included]
+        small = [one.id for one in chosen if one.kind == "state" and infos[one.id].size_bytes <= SMALL_BYTES]
+        values = self.state.find_many(work.scope.owner, small)
         offers = []
         left_bytes = LOADED_BYTES_MAX
-        for place, choice in enumerate(one for one in choices if one.included):
+        for choice in chosen:
             if choice.kind == "series":
-                sure = by_model is not None or is_sure(choice, best=place == 0)
-                offers.append(self._series_offer(series[choice.id], work, entries=sure))
+                offers.append(self._series_offer(series[choice.id], work))
                 continue
-            info = held.keys[keys[choice.id]]
+            info = infos[choice.id]
             left_bytes -= info.size_bytes
-            in_time = left_bytes >= 0 and (info.size_bytes <= SMALL_BYTES or self.clock.monotonic() < work.until)
-            if not in_time:
+            if choice.id not in small and left_bytes >= 0 and self.clock.monotonic() < work.until:
+                values |= self.state.find_many(work.scope.owner, [choice.id])
+            elif choice.id not in small:
                 work.notes.append(f"{choice.id!r:.80} is shown by how it begins: loading it would take too long")
-            if not in_time or (by_model is None and not is_sure(choice, best=place == 0)):
                 offers.append(preview_form(choice.id, (info.preview or "")[:PREVIEW_CHARS], info.size_bytes))
-            else:
-                loaded = self.state.find(work.scope.owner, choice.id)
-                offers += [state_forms(choice.id, loaded.value)] if loaded.found else []
+            if choice.id in values:
+                offers.append(state_forms(choice.id, values[choice.id]))
         return offers
 
     def _by_model(self, consultant: Consultant, order: Sequence[RankedItem], left_out: int, work: _Work) -> list[Choice] | None:
@@ -291,7 +308,7 @@ class Overseer:
         start, end = found.bounds(now, earliest=datetime(1970, 1, 1, tzinfo=UTC))
         return Span(to_us(start), to_us(end)) if start < end else None
 
-    def _series_offer(self, series: Series, work: _Work, *, entries: bool) -> ItemForms:
+    def _series_offer(self, series: Series, work: _Work) -> ItemForms:
         span = work.span
         fresh_s = max(series.spec.fresh_for_s, FRESH_S)
         options = QueryOptions(limit=min(ENTRIES_SHOWN_MAX, self.series.limits.page_rows_max), fresh_for_s=fresh_s)
@@ -300,8 +317,7 @@ class Overseer:
         else:
             start, end = span.start, span.end
         answer = self.series.query(work.scope.owner, series.name, start, end, options)
-        offer = series_forms(series.name, series.spec.description, answer, asked=span is not None)
-        return offer if entries else offer.shortest()
+        return series_forms(series.name, series.spec.description, answer, asked=span is not None)
 
     # -- what is remembered
 
@@ -321,25 +337,22 @@ class Overseer:
         return answer
 
     def _packed(
-        self, held: _SavedThings, offers: Sequence[ItemForms], answer: Recall | None, needs: float, work: _Work
+        self, turn: _Turn, offers: Sequence[ItemForms], answer: Recall | None, work: _Work
     ) -> tuple[list[Block], dict[tuple[str, str], Json]]:
         """The blocks within the budget, and what they show of keys and series."""
-        from perdure.engine.oversight.choice import ToldChooser, hits_that_bear, is_open, is_sure, may_be_limited
+        from perdure.engine.oversight.choice import ToldChooser, hits_that_bear
 
-        goal = work.asked.goal
-        hits = [] if answer is None else [hit for hit in answer.hits if not held.is_at_hand(hit)]
-        named = () if answer is None else answer.understood.names
-        opens = is_open(goal, hits, needs=needs, named=named)
-        chooser = ToldChooser(goal, hits, self.vectors, opens=opens)
-        standing = self.knowledge.standing(work.scope, chooser if opens or may_be_limited(goal, needs) else None)
+        goal, opens = work.asked.goal, work.opens
+        hits = () if answer is None else answer.hits
+        chooser = ToldChooser(goal, hits)
+        standing = self.knowledge.standing(work.scope, chooser if work.looks else None)
         lists = standing.lists
         elsewhere = _sources_in(lists)
-        hits = [hit for hit in hits if hit.id not in elsewhere]
-        answered = any(is_sure(one, best=False) for one in work.choices if one.included)
-        kept, choices = hits_that_bear(goal, hits, opens=opens, named=named, told=chooser.kept, answered=answered)
+        hits = tuple(hit for hit in hits if hit.id not in elsewhere)
+        kept, choices = hits_that_bear(hits, opens=opens, limits=chooser.limits)
         work.choices += choices
-        earlier = held.earlier_cards if work.asked.target != "goal" else ()
-        cards = self.knowledge.cards_about(work.scope, kept, earlier, limit=CARDS_MAX, elsewhere=elsewhere)
+        earlier = turn.earlier_cards if opens and work.asked.target != "goal" else ()
+        cards = self.knowledge.cards_about(work.scope, kept[:CARD_HITS], earlier, limit=CARDS_MAX, elsewhere=elsewhere)
         work.cards = tuple(card.entity for card in cards)
         elsewhere |= {fact.id for card in cards for fact in card.facts}
         about = _about(work.asked.goal, [one for one in standing.picked if one.id not in elsewhere])
@@ -366,12 +379,13 @@ class Overseer:
             own = [block for one in about if (block := listed_block(one, int(left * one.share), self.count, dropped))]
             left -= sum(block.tokens for block in own)
             # What was said keeps its half: saved values, which may be anybody's words, take no more than is left of it.
-            said = found_block((), kept, int(left * (1 - UNTRUSTED_SHARE)), self.count, []) if kept else None
+            most = min(int(left * (1 - UNTRUSTED_SHARE)), FOUND_TOKENS)
+            said = found_block((), kept, most, self.count, []) if kept else None
             shown, missing = offered(offers, left - (said.tokens if said else 0), self.count)
             tail = blocks_of(shown, self.count)
             dropped += [f"{offer.kind} {offer.id}" for offer in missing]
             left -= sum(block.tokens for block in tail)
-            found = found_block((), kept, max(left, 0), self.count, dropped) if kept else None
+            found = found_block((), kept, max(min(left, FOUND_TOKENS), 0), self.count, dropped) if kept else None
             blocks = [*stable, *own, *([found] if found else []), *tail]
             if self._cost(blocks, shown, work.asked) <= work.asked.budget_tokens:
                 work.notes += [f"no room: {what}" for what in dropped]
@@ -448,24 +462,6 @@ class Overseer:
             enter_echoes(tx, made.blocks, now=work.now)
 
         self.store.write(work.scope.owner, record)
-
-
-def _check(asked: BeforeRequest) -> None:
-    if utf8_size(asked.goal, "`goal`") > GOAL_BYTES_MAX:
-        raise LimitExceeded(f"`goal` has more than {GOAL_BYTES_MAX} bytes; say it in fewer words")
-    if not asked.goal.strip():
-        raise InvalidInput("`goal` is empty; say what to do")
-    check_choice(asked.target, "target", TARGETS)
-    budget = asked.budget_tokens
-    if not isinstance(budget, int) or isinstance(budget, bool) or not BUDGET_TOKENS_MIN <= budget <= NUMBER_MAX:
-        raise InvalidInput(f"`budget_tokens` = {brief(budget)} must be a whole number of at least {BUDGET_TOKENS_MIN}")
-    check_deadline(asked.deadline_s)
-
-
-def check_deadline(seconds: object) -> None:
-    """`InvalidInput` unless one can wait so long."""
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds <= 3600:
-        raise InvalidInput(f"`deadline_s` = {brief(seconds)} must be a number of seconds above 0, at most 3600")
 
 
 @lru_cache(maxsize=64)

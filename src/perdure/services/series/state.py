@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
+from functools import partial
 from itertools import takewhile
 
 from perdure.domain.errors import Conflict, InvalidInput, LimitExceeded, NotFound
@@ -166,6 +167,16 @@ class StateService:
             # The number is told all the same: it is what `expected` has to name.
             return StateValue(key, found=False, revision=0 if held is None else held.number)
         return StateValue(key, found=True, value=value, revision=held.number, updated_at=held.saved_at)
+
+    def find_many(self, owner: Owner, keys: Sequence[str]) -> dict[str, Json]:
+        """The values of those that there are, as of one moment."""
+        now = self.clock.now()
+
+        def work(view: View) -> dict[str, Json]:
+            held = view.together(*(partial(view.state.find, key) for key in keys))
+            return {one.key: _value(view, one) for one in held if one is not None and one.alive(now)}
+
+        return self.store.read(owner, work) if keys else {}
 
     def list_keys(self, owner: Owner, pattern: str, *, limit: int | None) -> tuple[list[KeyInfo], bool]:
         """Keys that match a case-exact glob, in order, and whether there are more; without a limit, all of them."""
