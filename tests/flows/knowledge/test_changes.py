@@ -150,3 +150,18 @@ def test_what_only_one_agent_may_see_is_not_ended_by_what_all_hear(
 )
 def test_an_article_is_no_drink_and_more_words_than_were_learned_from_end_nothing(known: str, said: str) -> None:
     assert closed_by(said, [known]) is None
+
+
+@pytest.mark.parametrize(
+    ("known", "said", "over"),
+    [
+        ("Yoga on Tuesdays", "yoga is on Fridays now", True),
+        ("Yoga on Tuesdays", "yoga is on Friday this week only", False),
+        ("Rent is 900 a month", "the rent went up to 990", True),
+        ("Rent is 900 a month", "my brother's rent went up to 990", False),
+        ("Cuida a su padre", "papá murió el lunes", True),
+        ("Cuida a su padre", "mi vecina murió el lunes", False),
+    ],
+)
+def test_another_day_or_number_and_other_words_for_the_same_person_count(known: str, said: str, *, over: bool) -> None:
+    assert (closed_by(said, [known]) == 0) is over

@@ -1,8 +1,9 @@
 """A judge of change: whether what is said now ends or replaces something that is known, in whatever words either was said.
 
 It looks at pairs: a note, and a sentence of the user. What it sees are words that both share, the sides of a life that both are
-about, words of ending and changing in four languages, whose doing it is, and how much the sentence sounds like a change at all
-(`judge`). `changes.txt` holds the words; `tools/build_judge.py` fits the weights on labelled pairs and writes `changes.json`.
+about, words of ending and changing in four languages, whose doing it is, another number or day, and how much the sentence
+sounds like a change at all (`judge`) and beside the note (`pair_words`). `changes.txt` holds the words;
+`tools/build_judge.py` fits the weights on labelled pairs and writes `changes.json`.
 What would leave the wrong thing standing is less bad than what takes away the right one: whatever the score, nothing is closed
 by a question, a wish, a story, or what happened to somebody else.
 """
