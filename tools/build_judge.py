@@ -1,24 +1,26 @@
 """Fits the judges of what lasts and of what changes on the writers in `bench/knowledge/sentences/train`, and on them alone.
 
-python tools/build_judge.py          writes `extraction/judge.bin` and `knowledge/changes.json` of src/perdure/engine
+python tools/build_judge.py    writes `judge.bin`, `pairs.bin` and `changes.json` into their folders of src/perdure/engine
 
-The same sentences give the same `judge.bin`, bit for bit, and the same weights in `changes.json`.
+The same sentences give the same `.bin` files, bit for bit, and the same weights in `changes.json`.
 `bench/knowledge/judge.py` reports on the writers who were held out.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import random
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from perdure.engine.extraction import judge as lasting
 from perdure.engine.extraction.verbatim import TURN_MIN
-from perdure.engine.knowledge import changes
+from perdure.engine.knowledge import changes, pair_words
 from perdure.engine.text.own_words import states_nothing
 
 ROOT = Path(__file__).parent.parent
@@ -29,6 +31,7 @@ import judge as bench  # noqa: E402 - it lies in a folder that is no package
 STEPS = 127
 FOLDS = 6
 """Into so many parts the writers are cut; of each part the judge is one that the others taught."""
+PAIR_EPOCHS, PAIR_RATE, PAIR_HOLD = 8, 0.3, 1e-4
 HOLD = 40.0
 """How strongly weights of the judge of change are held near nought."""
 STRANGERS = 3
@@ -36,8 +39,9 @@ STRANGERS = 3
 STRANGER_WEIGHT = 0.1
 WRONG_MAX = 0.01
 """The share of the pairs of other writers that may be closed wrongly."""
-AFTER_OTHERS = "w14"
+AFTER_OTHERS = ("w14", "w20", "w21", "w22", "w23")
 """Who wrote pairs after reading those of others: they teach, but nothing is chosen by them."""
+SHARES = (0.005, 0.01, 0.02, 0.05, 0.1)
 DIGITS = 4
 
 
@@ -58,33 +62,75 @@ def _packed(weights: np.ndarray, messages: Sequence[bench.LabelledMessage]) -> b
 # -- the judge of change
 
 
-def pair_features(pairs: Sequence[bench.LabelledPair]) -> tuple[list[dict[str, float]], list[tuple[str, dict[str, float]]]]:
-    """Of each pair what the judge of change goes by, and the same of notes and messages of different pairs.
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A pair as the judge of change learns it; a stranger's is a note and a message of different pairs."""
+
+    writer: str
+    known: str
+    said: str
+    closes: bool
+    weight: float
+
+
+def all_pairs(pairs: Sequence[bench.LabelledPair]) -> list[Seen]:
+    """The labelled pairs, and behind them those of strangers."""
+    chance = random.Random(bench.SEED)
+    found = [Seen(one.writer, one.known, one.said, one.closes, 1.0) for one in pairs]
+    strangers = [(one, two) for one in pairs for two in (chance.choice(pairs) for _ in range(STRANGERS))]
+    return found + [
+        Seen(one.writer, one.known, two.said, False, STRANGER_WEIGHT)
+        for one, two in strangers
+        if (one.writer, one.language) == (two.writer, two.language) and one.known != two.known
+    ]
+
+
+def pair_bytes() -> bytes:
+    """How sentences sound beside notes, as the pairs of the repository make it."""
+    return beside(all_pairs(bench.read_pairs("train")))
+
+
+def beside(pairs: Sequence[Seen]) -> bytes:
+    """How sentences sound beside a note: a weight for each place, by steps that shrink where much was learned."""
+    samples = [
+        (np.array(changes.pair_places(changes.taken_apart(one.known), changes.taken_apart(one.said))), one) for one in pairs
+    ]
+    table, seen = np.zeros(1 << pair_words.BITS), np.full(1 << pair_words.BITS, 1e-2)
+    order, chance = list(range(len(samples))), random.Random(bench.SEED)
+    for _ in range(PAIR_EPOCHS):
+        chance.shuffle(order)
+        for index in order:
+            places, one = samples[index]
+            size, held = math.sqrt(len(places)), table[places]
+            guess = 1.0 / (1.0 + math.exp(-held.sum() / size))
+            slope = one.weight * ((guess - one.closes) / size + PAIR_HOLD * held)
+            seen[places] += slope * slope
+            table[places] = held - PAIR_RATE * slope / np.sqrt(seen[places])
+    return pair_words.packed(table)
+
+
+def pair_features(pairs: Sequence[bench.LabelledPair], seen: Sequence[Seen]) -> list[dict[str, float]]:
+    """Of each pair what the judge of change goes by.
 
     How a message sounds is judged by what other writers taught, as it will be when it is somebody's whom nobody knows.
     """
-    messages, chance = bench.read("train"), random.Random(bench.SEED)
-    others = [
-        (one, two)
-        for one in pairs
-        for two in (chance.choice(pairs) for _ in range(STRANGERS))
-        if (one.writer, one.language) == (two.writer, two.language) and one.known != two.known
-    ]
-    seen: dict[tuple[str, str], dict[str, float]] = {}
+    messages = bench.read("train")
+    found: dict[tuple[str, str], dict[str, float]] = {}
     writers = sorted({one.writer for one in (*messages, *pairs)})
     for fold in (frozenset(writers[start::FOLDS]) for start in range(FOLDS)):
         taught = [message for message in messages if message.writer not in fold]
-        said = [pair for pair in pairs if pair.writer not in fold]
-        turning = bench.turning(taught, said)
-        held = lasting.unpacked(_packed(np.column_stack([*[turning] * len(lasting.KINDS), turning]), taught))
-        wanted = [(one.known, one.said) for one in pairs if one.writer in fold]
-        wanted += [(one.known, two.said) for one, two in others if one.writer in fold]
-        for known, message in wanted:
-            seen[known, message] = changes.features(known, message, held)
-    return (
-        [seen[one.known, one.said] for one in pairs],
-        [(one.writer, seen[one.known, two.said]) for one, two in others],
-    )
+        turning = bench.turning(taught, [pair for pair in pairs if pair.writer not in fold])
+        kinds = lasting.table()
+        held = lasting.JudgeTable(
+            (*kinds.scales[:-1], float(np.abs(turning).max() / STEPS)),
+            kinds.words,
+            np.column_stack([kinds.weights[:, :-1], np.rint(turning / (np.abs(turning).max() / STEPS)).astype(np.int8)]),
+        )
+        near = pair_words.unpacked(beside([one for one in seen if one.writer not in fold]))
+        for one in seen:
+            if one.writer in fold:
+                found[one.known, one.said] = changes.features(one.known, one.said, held, near)
+    return [found[one.known, one.said] for one in seen]
 
 
 def change_weights(rows: np.ndarray, closes: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -103,32 +149,33 @@ def change_weights(rows: np.ndarray, closes: np.ndarray, weights: np.ndarray) ->
 def change_table() -> dict[str, float]:
     """The judge of change, and the score from which it closes: chosen on writers who did not teach it."""
     pairs = bench.read_pairs("train")
-    seen, strangers = pair_features(pairs)
-    names = sorted(seen[0])
-    rows = np.array([[one[name] for name in names] for one in seen])
-    easy = np.array([[one[name] for name in names] for _, one in strangers])
-    writer, stranger = np.array([pair.writer for pair in pairs]), np.array([one for one, _ in strangers])
-    closes = np.array([pair.closes for pair in pairs], dtype=float)
-
-    def fitted(left_out: str) -> np.ndarray:
-        mine, theirs = writer != left_out, stranger != left_out
-        weights = np.append(np.ones(mine.sum()), np.full(theirs.sum(), STRANGER_WEIGHT))
-        return change_weights(np.vstack([rows[mine], easy[theirs]]), np.append(closes[mine], np.zeros(theirs.sum())), weights)
-
-    scores = np.full(len(pairs), -np.inf)
+    seen = all_pairs(pairs)
+    found = pair_features(pairs, seen)
+    names = sorted(found[0])
+    rows = np.array([[one[name] for name in names] for one in found])
+    writer, closes = np.array([one.writer for one in seen]), np.array([one.closes for one in seen], dtype=float)
+    weights = np.array([one.weight for one in seen])
+    scores = np.full(len(seen), -np.inf)
     for one in sorted(set(writer)):
-        found, mine = fitted(one), writer == one
-        scores[mine] = rows[mine] @ found[:-1] + found[-1]
+        mine = writer == one
+        fitted = change_weights(rows[~mine], closes[~mine], weights[~mine])
+        scores[mine] = rows[mine] @ fitted[:-1] + fitted[-1]
     # As in an extraction: of what asks, supposes or does not sound like a change nothing is held against what is known.
-    quiet = [one["turn"] < TURN_MIN or states_nothing(pair.said) is not None for one, pair in zip(seen, pairs, strict=True)]
-    scores[[changes.is_barred(one) for one in seen]] = -np.inf
+    quiet = [
+        changes.is_barred(one) or one["turn"] < TURN_MIN or states_nothing(pair.said) is not None
+        for one, pair in zip(found, seen, strict=True)
+    ]
     scores[quiet] = -np.inf
-    alone = writer != AFTER_OTHERS
-    wrong = np.sort(scores[alone & (closes == 0)])[::-1]
+    alone = (weights == 1) & ~np.isin(writer, AFTER_OTHERS)
+    wrong, right = np.sort(scores[alone & (closes == 0)])[::-1], scores[alone & (closes == 1)]
     at = max(0.0, float(wrong[int(WRONG_MAX * len(wrong))]))
-    right = scores[alone & (closes == 1)]
-    print(f"{(right > at).mean():.3f} of {len(right)} closed as other writers taught, from {at:.2f} on")
-    whole = fitted("")
+    print(f"{len(right)} that close and {len(wrong)} that do not, judged as other writers taught; from {at:.2f} on:")
+    print(f"closed {(right > at).mean():.3f}, and {(scores[weights < 1] > at).mean():.4f} of notes and messages of strangers")
+    print(
+        "closed against wrong: "
+        + ", ".join(f"{(right > wrong[int(part * len(wrong))]).mean():.3f} at {part:.1%}" for part in SHARES)
+    )
+    whole = change_weights(rows, closes, weights)
     table = dict(zip(names, whole[:-1], strict=True)) | {"bias": whole[-1], "from": at}
     return {name: round(float(value), DIGITS) for name, value in table.items()}
 
@@ -136,4 +183,5 @@ def change_table() -> dict[str, float]:
 if __name__ == "__main__":
     package = ROOT / "src/perdure/engine"
     (package / "extraction" / lasting.FILE).write_bytes(judge_bytes())
+    (package / "knowledge" / pair_words.FILE).write_bytes(pair_bytes())
     (package / "knowledge" / changes.FILE).write_text(json.dumps(change_table(), indent=1, sort_keys=True) + "\n")

@@ -189,3 +189,18 @@ def test_a_denial_of_something_else_closes_nothing(clock: StoppedClock, ana: Mem
     clock.move(days=1)
     ana.remember(said)
     assert contents(ana) == sorted([held, said])
+
+
+@pytest.mark.parametrize(
+    ("known", "said", "over"),
+    [
+        ("Yoga on Tuesdays", "yoga is on Fridays now", True),
+        ("Yoga on Tuesdays", "yoga is on Friday this week only", False),
+        ("Rent is 900 a month", "the rent went up to 990", True),
+        ("Rent is 900 a month", "my brother's rent went up to 990", False),
+        ("Cuida a su padre", "papá murió el lunes", True),
+        ("Cuida a su padre", "mi vecina murió el lunes", False),
+    ],
+)
+def test_another_day_or_number_and_other_words_for_the_same_person_count(known: str, said: str, *, over: bool) -> None:
+    assert (closed_by(said, [known]) == 0) is over

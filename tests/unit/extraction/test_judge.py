@@ -158,8 +158,9 @@ def test_the_table_is_made_of_the_sentences_in_the_repository(monkeypatch: pytes
 @pytest.mark.slow
 def test_the_judge_of_change_is_made_of_the_pairs_in_the_repository(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [str(ROOT / "tools"), *sys.path])
-    from build_judge import change_table
+    from build_judge import change_table, pair_bytes
 
+    assert pair_bytes() == raw("perdure.engine.knowledge", "pairs.bin")
     held = fitted("perdure.engine.knowledge", "changes.json")
     made = change_table()
     assert made.keys() == held.keys()

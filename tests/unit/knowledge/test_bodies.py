@@ -20,11 +20,15 @@ MEMORY = MemoryRecord("people|person|ana|fact", "PEOPLE", "person", "fact", ("pe
 ENTITY = Entity("person:ana", "person", "Ana", AT)
 BODIES = [(one.kind, one.record_key, one.body()) for one in (STATEMENT, MEMORY, ENTITY)]
 
-values = st.one_of(st.none(), st.booleans(), st.integers(-1, 2), st.just(1.0), st.sampled_from(["", "user", "ACTIVE"]), st.just([]))
+values = st.one_of(
+    st.none(), st.booleans(), st.integers(-1, 2), st.just(1.0), st.sampled_from(["", "user", "ACTIVE"]), st.just([])
+)
 
 
 @given(st.sampled_from(BODIES), st.data())
-def test_what_is_read_is_what_was_stored_in_the_same_order(held: tuple[str, str, dict[str, object]], data: st.DataObject) -> None:
+def test_what_is_read_is_what_was_stored_in_the_same_order(
+    held: tuple[str, str, dict[str, object]], data: st.DataObject
+) -> None:
     kind, key, body = held
     free = [name for name in body if name not in ("valid_from", "last_mentioned", "created_at")]
     changed = {**body, **data.draw(st.dictionaries(st.sampled_from(free), values, max_size=6))}

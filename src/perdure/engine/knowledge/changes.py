@@ -1,8 +1,9 @@
 """A judge of change: whether what is said now ends or replaces something that is known, in whatever words either was said.
 
 It looks at pairs: a note, and a sentence of the user. What it sees are words that both share, the sides of a life that both are
-about, words of ending and changing in four languages, whose doing it is, and how much the sentence sounds like a change at all
-(`judge`). `changes.txt` holds the words; `tools/build_judge.py` fits the weights on labelled pairs and writes `changes.json`.
+about, words of ending and changing in four languages, whose doing it is, another number or day, and how much the sentence
+sounds like a change at all (`judge`) and beside the note (`pair_words`). `changes.txt` holds the words;
+`tools/build_judge.py` fits the weights on labelled pairs and writes `changes.json`.
 What would leave the wrong thing standing is less bad than what takes away the right one: whatever the score, nothing is closed
 by a question, a wish, a story, or what happened to somebody else.
 """
@@ -18,6 +19,7 @@ from functools import cache, lru_cache
 from perdure.domain.text.patterns import pattern
 from perdure.domain.values import dataclass
 from perdure.engine.extraction.judge import JudgeTable, judge
+from perdure.engine.knowledge.pair_words import PairTable, masked, pair_score, places
 from perdure.engine.words import fitted, sections
 
 FILE = "changes.json"
@@ -76,9 +78,14 @@ def closed_by(said: str, known: Sequence[str]) -> int | None:
 
 def _are_linked(note: WordsSaid, told: WordsSaid) -> bool:
     """Whether both share a topic or a word: else they have nothing to do with one another."""
-    if not note.topics.isdisjoint(told.topics):
+    if not _sides(note).isdisjoint(_sides(told)):
         return True
     return any(_alike(word, other) for word in note.content for other in told.content)
+
+
+def _sides(text: WordsSaid) -> set[str]:
+    """The sides of a life that a text is about, and the people."""
+    return {one for one in text.cues if one.startswith(("topic: ", "who: "))}
 
 
 def is_barred(seen: Mapping[str, float]) -> bool:
@@ -93,29 +100,33 @@ _PLACED = ("end", "change", "self", "other", "negation")
 _NOTED = ("partner", "family", "person", "pet", "work", "home", "vehicle", "event")
 
 
-def features(known: str, said: str, taught: JudgeTable | None = None) -> dict[str, float]:
-    """What the judge goes by, by name. `taught`: how sentences sound, if not by the table that is shipped."""
+def features(known: str, said: str, taught: JudgeTable | None = None, beside: PairTable | None = None) -> dict[str, float]:
+    """What the judge goes by, by name. `taught`, `beside`: how sentences sound alone and beside notes, if not by the tables
+    that are shipped.
+    """
     note, told = taken_apart(known), taken_apart(said)
     heard = judge(said, taught)
     hits = [word for word in note.content if any(_alike(word, other) for other in told.content)]
-    places = [place for place, word in enumerate(told.words) if any(_alike(one, word) for one in note.content)]
+    at = [place for place, word in enumerate(told.words) if any(_alike(one, word) for one in note.content)]
     shared, names = note.topics & told.topics, _names(known)
     named = sum(any(_alike(name, word) for word in told.words) for name in names)
     seen = {f"says {cue}": float(cue in told.cues) for cue in _SAID}
     seen |= {f"where {cue}": float(min(told.cues.get(cue, FAR), FAR)) for cue in _PLACED}
     seen |= {f"note of {topic}": float(f"topic: {topic}" in note.cues) for topic in _NOTED}
-    seen |= _whose(note, told, said)
+    seen |= _whose(note, told, said) | _slots(note, told)
     cued = [told.cues[cue] for cue in ("end", "change") if cue in told.cues]
-    linked = float(bool(hits)) + float(bool(shared))
+    linked = float(bool(hits)) + float(bool(shared)) + seen["same role"]
     new = [word for found in _CAPITAL.finditer(said, 1) for word in _plain_words(found[0]) if word not in note.content]
     return seen | {
         "asks": float("?" in said),
         "turn": heard.turn,
+        "lasts": heard.score,
+        "beside": pair_score(pair_places(note, told), beside),
         "hits": float(min(len(hits), 3)),
         "share of note": len(hits) / max(1, len(note.content)),
-        "share of said": len(places) / max(1, len(told.content)),
+        "share of said": len(at) / max(1, len(told.content)),
         "longest hit": float(min(max(map(len, hits), default=0), FAR)),
-        "first hit": float(min(places[0] if places else FAR, FAR)),
+        "first hit": float(min(at[0] if at else FAR, FAR)),
         "named": float(min(named, 2)),
         "note names": float(bool(names)),
         "shared topics": float(min(len(shared), 3)),
@@ -128,9 +139,11 @@ def features(known: str, said: str, taught: JudgeTable | None = None) -> dict[st
         "topic turn": bool(shared) * heard.turn,
         "no longer": seen["says negation"] * seen["says more"],
         "denied": len(hits) / max(1, len(note.content)) * seen["says negation"] * seen["says more"],
-        "note denies": float("negation" in note.cues),
+        "note denies": float("deny" in note.cues),
+        "both deny": float("deny" in note.cues and "deny" in told.cues),
+        "denied no more": float("deny" in note.cues and "deny" not in told.cues and bool(hits or shared)),
         "named elsewhere": float(bool(named and not shared and note.topics and told.topics) and seen["note of person"] > 0),
-        "near": float(min((abs(one - two) for one in places for two in cued), default=FAR)),
+        "near": float(min((abs(one - two) for one in at for two in cued), default=FAR)),
         "new name": float(min(len(new), 2)),
         "words": float(min(len(told.words), 30)),
         "death": float("death" in told.cues),
@@ -139,11 +152,41 @@ def features(known: str, said: str, taught: JudgeTable | None = None) -> dict[st
     }
 
 
+def pair_places(note: WordsSaid, told: WordsSaid) -> list[int]:
+    """The places of a note and a sentence in the table of pairs."""
+    shared = {word for word in told.words if any(_alike(word, one) for one in note.content)}
+    return places(told.words, masked(told.words, shared, _entries("person")), note.topics)
+
+
+def _slots(note: WordsSaid, told: WordsSaid) -> dict[str, float]:
+    """Whether both name a number, a day or a month, and the same one or another."""
+    found: dict[str, float] = {}
+    for slot in ("number", "day", "month"):
+        held, new = _of_slot(note, slot), _of_slot(told, slot)
+        found[f"same {slot}"] = float(not held.isdisjoint(new))
+        found[f"other {slot}"] = float(bool(held and new) and held.isdisjoint(new))
+    return found
+
+
+def _of_slot(text: WordsSaid, slot: str) -> set[str]:
+    exact, prefixes = _headings()
+    return {
+        word
+        for word in text.words
+        if slot in exact.get(word, ())
+        or any(slot in prefixes.get(word[:size], ()) for size in range(PREFIX_CHARS_MIN, len(word) + 1))
+        or (slot == "number" and word[0].isdigit())
+    }
+
+
 def _whose(note: WordsSaid, told: WordsSaid, said: str) -> dict[str, float]:
     """Whether the words tell of the user, or of somebody whom the note does not name."""
     people, before = _entries("person"), _entries("before a person")
+    roles = {one for one in note.cues if one.startswith("who: ")}
     strange = [
-        place for place, word in enumerate(told.words) if word in people and not any(_alike(word, one) for one in note.words)
+        place
+        for place, word in enumerate(told.words)
+        if word in people and not any(_alike(word, one) for one in note.words) and roles.isdisjoint(_headings()[0][word])
     ]
     owners = [_plain(found[1]) for found in _OWNER.finditer(said)]
     first = _FIRST.match(said)
@@ -153,6 +196,7 @@ def _whose(note: WordsSaid, told: WordsSaid, said: str) -> dict[str, float]:
         "owner": float(any(one not in _entries("is") and not any(_alike(one, word) for word in note.words) for one in owners)),
         "note of other": float(any(word in people for word in note.words)),
         "same person": float(any(word in people and any(_alike(word, one) for one in told.words) for word in note.words)),
+        "same role": float(not roles.isdisjoint(told.cues)),
         "name first": float(first is not None and told.words[:1] == (_plain(first[1]),) and _is_new(told.words[0], note)),
         "of nobody": float("self" not in told.cues),
         "first is self": float(told.cues.get("self", FAR) <= 1),
