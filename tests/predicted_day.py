@@ -31,7 +31,7 @@ PREDICTED: dict[str, dict[str, object]] = {
         "tool_calls": 0,
         "model_calls": 0,
     },
-    "A goal that needs nothing gets nothing": {"nothing": True, "goal_unchanged": True, "looked_at": 2},
+    "A goal that needs nothing gets nothing": {"nothing": True, "goal_unchanged": True, "looked_at": 0},
     # Seed 4: T-50, T-52.
     "An agent is a folder of texts, and its prompt knows the hour": {
         "parts": PARTS,

@@ -147,7 +147,7 @@ def test_an_answer_is_the_handles_own_in_json(engine: perdure.Engine, ana: Memor
     jsonschema.validate(told, dict(offer(name).output))
 
 
-MORE: dict[str, dict[str, Any]] = {"loadState": {"key": "tea"}, "beforeGoal": {"goal": "Make tea"}, "listMemories": {}}
+MORE: dict[str, dict[str, Any]] = {"loadState": {"key": "tea"}, "beforeGoal": {"goal": "Make my tea"}, "listMemories": {}}
 
 
 def hostile(engine: perdure.Engine) -> Memory:

@@ -11,14 +11,15 @@ import pytest
 import walk
 from walk import Function, Walk
 
-MODULES_MAX = {"append": 21, "jobs": 74, "recall": 35, "before": 71, "fetch": 20}
+MODULES_MAX = {"append": 21, "jobs": 74, "recall": 35, "before": 74, "fetch": 20}
 """Through how many modules each call may lead. These numbers may only shrink; `python tools/walk.py NAME --calls` shows the way.
 `before` took one more when fences became a module of their own; it and `recall` one more when reading began to learn.
 `before` took three more when it began to know what limits a goal (`statements`), whether it needs anything (`needs`), and to look
 in the log whether the goal was said in the session that is open (`messages`); `jobs` three, when a judge began to say which
 sentences tell something that lasts (`verbatim`, `judge`) and which notes they bring to an end (`changes`). What appending no longer does, seven modules of words, times and orders, the jobs do with five more; `before` looks for
 messages that wait for them (`unread`). `fetch` took one more when the windows of a series, declared and inferred, got a module of
-their own (`ledger`)."""
+their own (`ledger`).
+`before` reads keys and series for every goal but greetings and sums, since a goal may name one of them: three more."""
 
 
 @pytest.fixture(scope="module")

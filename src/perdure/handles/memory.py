@@ -444,8 +444,7 @@ class Memory(Handle):
     def append_many(self, messages: arg.Messages) -> list[Message]:
         """Log several messages in one transaction: all of them, in order, or none.
 
-        They may be `NewMessage` values, dicts, or the objects of a client: with content parts, tool calls and results.
-        Pictures and files are kept as references with type and size.
+        They may be `NewMessage` values, dicts or a client's objects. Of pictures and files a reference is kept.
         """
         return self._do.conversation.ingest.append(self.scope, messages)
 

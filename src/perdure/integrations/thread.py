@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 async def in_thread(call: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
     """What the call answers, from a thread. A write that has begun is over when this ends, even if the caller is cancelled."""
-    import asyncio  # whoever awaits this has it; the command line, which has not, wants only what is below
+    import asyncio  # code that awaits this has it; the command line has not, and wants only what is below
 
     work: asyncio.Future[Any] = asyncio.ensure_future(asyncio.to_thread(partial(call, *args, **kwargs)))
     try:

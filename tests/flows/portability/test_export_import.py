@@ -336,7 +336,7 @@ class TestWhatIsRefused:
             ({"schema": "6"}, "schema"),
             ({"of": 2}, "part"),
             ({"part": 2, "of": 2}, "part"),
-            ({"user": None}, "whose"),
+            ({"user": None}, "does not name its user"),
             ({"format": "other"}, "heading"),
         ],
     )

@@ -17,7 +17,17 @@ from perdure.domain.errors import InvalidInput
 from perdure.engine.oversight.choice import SHOWN_MAX, chosen_by_rules, ranked
 from perdure.engine.oversight.needs import NEEDS_MIN, needs
 from perdure.engine.oversight.offers import offered, state_forms
-from perdure.engine.oversight.relevance import FEATURES, Catalogue, SavedItem, Vectors, goal_words, measure, scores
+from perdure.engine.oversight.relevance import (
+    FEATURES,
+    Catalogue,
+    Naming,
+    SavedItem,
+    Vectors,
+    goal_words,
+    measure,
+    naming_of,
+    scores,
+)
 from perdure.engine.oversight.results import as_series, clean_key, key_of, plain, preview_of, secret_in, verdict
 from perdure.engine.oversight.statements import any_of, limiting
 from perdure.engine.search.lexicon import name_words
@@ -90,10 +100,40 @@ def test_a_saved_thing_that_the_goal_names_is_chosen_with_and_without_an_embedde
         SavedItem("state", "favorite_routes", "", '["river loop"]'),
         SavedItem("state", "kudos_givers", "", '["athlete_1"]'),
     ]
-    found = scores("Who from my kudos list was active recently?", Catalogue(saved, vectors), timed=True)
-    order = ranked(saved, found, lambda _: NOW, limit=2)
+    goal, catalogue = "Who from my kudos list was active recently?", Catalogue(saved, vectors)
+    found = scores(goal, catalogue, timed=True)
+    order = ranked(saved, found, naming_of(goal, catalogue), lambda _: NOW, limit=2)
     choices = chosen_by_rules(order, opens=True)
     assert [choice.id for choice in choices if choice.included] == ["kudos_givers"]
+
+
+@pytest.mark.parametrize(
+    ("goal", "key", "value", "naming"),
+    [
+        ("What does my insurance cover?", "insurance", "{}", Naming.WORD),
+        ("Which meetings do I have?", "meetings_timeseries", "", Naming.WORD),
+        ("Where does Maria live? Look at the maria address", "maria_address", "", Naming.NAME),
+        ("Add bread to the shopping list", "shopping_list", "", Naming.WORD),
+        ("What coffee does Ana like?", "notes", '"Ana likes coffee."', Naming.GOAL),
+        ("What does insurance mean?", "car_insurance", "{}", Naming.NOT),
+        ("What coffee does Ana like?", "notes", '"Ana likes tea."', Naming.NOT),
+        ("", "notes", '"Ana likes tea."', Naming.NOT),
+        ("What is my list?", "my_list", "[]", Naming.NOT),
+    ],
+)
+def test_a_goal_names_what_it_has_all_words_of_or_what_has_all_of_its_words(
+    goal: str, key: str, value: str, naming: Naming
+) -> None:
+    assert naming_of(goal, Catalogue([SavedItem("state", key, "", value)], None)) == [naming]
+
+
+def test_a_thing_saved_alone_is_as_likely_to_be_needed_as_beside_others() -> None:
+    """What it is compared with is what is usual, while there is little."""
+    goal, thing = "What does my insurance cover?", SavedItem("state", "insurance", "", "{}")
+    others = [SavedItem("state", name, "", "{}") for name in ("wifi", "plants", "bikes", "recipes", "songs")]
+    alone, beside = (scores(goal, Catalogue([thing, *some], word_vectors), timed=False)[0] for some in ([], others))
+    assert alone > 0.5
+    assert abs(alone - beside) < 0.2
 
 
 def test_what_others_saved_does_not_come_first_because_there_is_much_of_it() -> None:
@@ -105,7 +145,8 @@ def test_what_others_saved_does_not_come_first_because_there_is_much_of_it() -> 
 @given(opens=st.booleans(), found=st.lists(st.floats(0, 1), max_size=40))
 def test_rules_choose_few_and_none_for_a_goal_that_needs_nothing(opens: bool, found: list[float]) -> None:
     candidates = [SavedItem("state", str(place)) for place in range(len(found))]
-    order = ranked(candidates, np.array(found, np.float32), lambda _: NOW, limit=40)
+    naming = [Naming(place % 4) for place in range(len(found))]
+    order = ranked(candidates, np.array(found, np.float32), naming, lambda _: NOW, limit=40)
     choices = chosen_by_rules(order, opens=opens)
     taken = [one for one in choices if one.included]
     assert len(taken) <= SHOWN_MAX
@@ -115,7 +156,8 @@ def test_rules_choose_few_and_none_for_a_goal_that_needs_nothing(opens: bool, fo
 
 def test_of_two_that_are_as_relevant_the_one_saved_last_comes_first() -> None:
     candidates = [SavedItem("state", name) for name in ("old", "new", "other")]
-    order = ranked(candidates, np.array([0.501, 0.499, 0.9], np.float32), lambda place: NOW + timedelta(days=place), limit=3)
+    likely, naming = np.array([0.501, 0.499, 0.9], np.float32), [Naming.NOT] * 3
+    order = ranked(candidates, likely, naming, lambda place: NOW + timedelta(days=place), limit=3)
     assert [one.candidate.id for one in order] == ["other", "new", "old"]
 
 

@@ -22,7 +22,7 @@ from perdure.domain.text.rules import Json
 from perdure.domain.values import dataclass
 from perdure.engine.models.prompts import as_data
 from perdure.engine.oversight.needs import MAYBE_MIN, NEEDS_MIN, speaks_of_oneself
-from perdure.engine.oversight.relevance import GOAL_CHARS_MAX, SavedItem, names_in
+from perdure.engine.oversight.relevance import GOAL_CHARS_MAX, Naming, SavedItem, names_in
 from perdure.engine.oversight.statements import asks_about_the_user, is_whole, limiting
 from perdure.engine.search.lexicon import folded, words_with_terms
 
@@ -55,19 +55,25 @@ class RankedItem:
     candidate: SavedItem
     score: float
     place: int
+    naming: Naming = Naming.NOT
 
 
 def ranked(
-    candidates: Sequence[SavedItem], scores: Floats, saved_at: Callable[[int], datetime], *, limit: int
+    candidates: Sequence[SavedItem],
+    scores: Floats,
+    naming: Sequence[Naming],
+    saved_at: Callable[[int], datetime],
+    *,
+    limit: int,
 ) -> list[RankedItem]:
     """The best, best first; of two that are as likely to the hundredth, the one saved last."""
     best = np.argsort(-scores, kind="stable")[:limit].tolist()
     order = sorted(best, key=lambda place: (round(float(scores[place]), 2), saved_at(place)), reverse=True)
-    return [RankedItem(candidates[place], float(scores[place]), place) for place in order]
+    return [RankedItem(candidates[place], float(scores[place]), place, naming[place]) for place in order]
 
 
 def chosen_by_rules(order: Sequence[RankedItem], *, opens: bool, timed: bool = False, about_user: bool = False) -> list[Choice]:
-    """A choice for each of the ranked: the goal must need something, and a thing must be likely to be that.
+    """A choice for each of the ranked: the goal must need something, and name a thing or make it likely to be that.
 
     `timed`: it names a time; `about_user`: it asks about the user, of whom no saved thing tells unless it surely does.
     """
@@ -75,7 +81,7 @@ def chosen_by_rules(order: Sequence[RankedItem], *, opens: bool, timed: bool = F
     for place, one in enumerate(order, 1):
         least = SERIES_IN_TIME_MIN if timed and one.candidate.kind == "series" else SCORE_MIN
         least = PROFILE_KEY_MIN if about_user else least
-        included = opens and place <= SHOWN_MAX and one.score >= least
+        included = opens and place <= SHOWN_MAX and (one.score >= least or one.naming >= Naming.NAME)
         fits = "relevant to the goal" if included else "hardly relevant to the goal"
         reason = f"{fits} (place {place}, {one.score:.2f})" if opens else "the goal seems to need nothing of the user's"
         choices.append(Choice(one.candidate.kind, one.candidate.id, included, reason, round(one.score, 4)))
@@ -97,19 +103,21 @@ def chosen_by_model(order: Sequence[RankedItem], names: Iterable[str], model: st
     ]
 
 
-def is_open(goal: str, hits: Sequence[Hit], *, needed: float, named: Collection[str]) -> bool:
+def is_open(goal: str, hits: Sequence[Hit], *, needed: float, entities: Collection[str], naming: Naming) -> bool:
     """Whether the goal needs something of the user's, asks about them, or names somebody or something that is told of.
 
-    `needed`: how likely it is by its words; `named`: the entities that it names.
+    `needed`: how likely it is by its words; `entities`: those that it names; `naming`: how it names what is saved, at the most.
     """
     if is_whole(goal):
         return False
-    if needed >= NEEDS_MIN or asks_about_the_user(goal):
+    if needed >= NEEDS_MIN or asks_about_the_user(goal) or naming is Naming.GOAL:
+        return True
+    if naming and (needed >= MAYBE_MIN or speaks_of_oneself(goal)):
         return True
     things, names = identifiers_in(goal), set(names_in(goal))
     if in_its_words(goal, hits) or any(one in hit.text.lower() for hit in hits for one in things):
         return True
-    return needed >= MAYBE_MIN and (bool(named) or any(names & _words_of(hit) for hit in hits))
+    return needed >= MAYBE_MIN and (bool(entities) or any(names & _words_of(hit) for hit in hits))
 
 
 def was_said_last(goal: str, session: Session, latest: Sequence[Message]) -> bool:

@@ -8,6 +8,7 @@ are in `weights.json` and `affinity.bin`; `tools/build_before.py` fits them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from enum import IntEnum
 from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING, Literal
 
@@ -30,6 +31,10 @@ SavedKind = Literal["state", "series"]
 Vectors = Callable[[Sequence[str]], "Floats"]
 """One row of length 1 for each text; a row of zeros for one of which it knows no word."""
 
+MEANING_USUAL, USUAL_WORTH = 0.08, 8
+"""How near a goal and a thing usually are. It counts like so many things: a few are not compared with themselves alone."""
+NAME_WORDS_MIN = 2
+"""So many words of a name, or of a goal, are no chance."""
 SOFT_FROM, SOFT_TO, SOFT_WORTH = 0.25, 0.75, 0.8
 """Two words of like meaning count from this cosine on, fully from that one, and never as much as the same word."""
 RARITY_MIN = 0.3
@@ -65,6 +70,18 @@ class SavedItem:
     description: str = ""
     preview: str = ""
     """How its value begins, as JSON."""
+
+
+class Naming(IntEnum):
+    """How a goal names a saved thing in its own words."""
+
+    NOT = 0
+    WORD = 1
+    """It has the one word that the thing is called."""
+    NAME = 2
+    """It has all words of the name, and they are several."""
+    GOAL = 3
+    """The thing has all words of the goal, and they are several."""
 
 
 _TEXT = pattern(r'"([^"]{1,60})')
@@ -109,6 +126,8 @@ class Catalogue:
             self.by_stem.setdefault(stem(word), []).append(index)
         self.digits = np.array([word.isdigit() for word in words], np.bool_)
         self.begins, self.all = (_Spread(texts, place, len(words)) for texts in (begins, whole))
+        self.names = [_name_stems(one.id) for one in candidates]
+        self.stems = [frozenset(map(stem, text)) for text in whole]
         holders = np.zeros(len(words) + 1)
         np.add.at(holders, self.all.flat, 1)
         total = max(2 * len(candidates), 1)
@@ -168,12 +187,32 @@ def measure(goal: str, catalogue: Catalogue, *, timed: bool) -> Floats:
             told = np.einsum("nd,d->n", catalogue.told_rows, meant)
         else:
             rows[:, 5] = told = _alike(same.max(axis=0), texts, len(asked))
-        rows[:, 6] = told - told.mean()
+        rows[:, 6] = told - (told.sum() + MEANING_USUAL * USUAL_WORTH) / (count + USUAL_WORTH)
         rows[:, 7] = _places_of(rows[:, 5])
     rows[:, 8] = catalogue.is_series
     rows[:, 9] = catalogue.is_series * timed
     rows[:, 10] = (1 - catalogue.is_series) * timed
     return rows
+
+
+def naming_of(goal: str, catalogue: Catalogue) -> list[Naming]:
+    """How the goal names each candidate."""
+    asked = frozenset(map(stem, goal_words(goal)))
+    return [_naming(asked, name, stems) for name, stems in zip(catalogue.names, catalogue.stems, strict=True)]
+
+
+def _naming(asked: frozenset[str], name: frozenset[str], stems: frozenset[str]) -> Naming:
+    if len(asked) >= NAME_WORDS_MIN and asked <= stems:
+        return Naming.GOAL
+    if not name or not name <= asked:
+        return Naming.NOT
+    return Naming.NAME if len(name) >= NAME_WORDS_MIN else Naming.WORD
+
+
+def _name_stems(name: str) -> frozenset[str]:
+    """The words of a name by which it is called: of `meetings_timeseries` the first, of `shopping_list` too."""
+    given = frozenset(name_words(name)) - _empty()
+    return frozenset(map(stem, given - _kinds() or given))
 
 
 def _places_of(values: Floats) -> Floats:
@@ -259,3 +298,9 @@ def names_in(goal: str) -> list[str]:
 def _empty() -> frozenset[str]:
     """Words that say nothing about what is sought."""
     return word_set(sections(__package__, "words.txt")["empty"])
+
+
+@cache
+def _kinds() -> frozenset[str]:
+    """Words in a name that say what kind of thing it is, which a goal leaves out."""
+    return word_set(sections(__package__, "words.txt")["kinds"])

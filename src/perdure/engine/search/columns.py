@@ -216,8 +216,8 @@ HIGH = 128
 def in_steps(vector: Floats) -> tuple[Ints, np.float32]:
     """A vector in whole numbers, and what one of them stands for.
 
-    They are so small that no sum of products with a row of 8-bit numbers leaves what float32 holds exactly: whoever multiplies
-    them, in whatever order, finds the same. The direction changes by less than a hundredth of a percent.
+    They are so small that no sum of products with a row of 8-bit numbers leaves what float32 holds exactly: multiplied
+    in any order, they give the same. The direction changes by less than a hundredth of a percent.
     """
     room = math.sqrt(len(vector))
     length = float(np.linalg.norm(vector))

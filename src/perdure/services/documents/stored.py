@@ -222,7 +222,7 @@ class StoredContexts:
     user: str | None = None
     """None: whichever user an id names."""
     catch_up: CatchUp | None = None
-    """Does what is due before a document is loaded; None: whoever calls sees to that."""
+    """Does what is due before a document is loaded; None: the caller sees to that."""
 
     def initialize(self) -> None:
         """A store that is open is ready."""

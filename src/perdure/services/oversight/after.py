@@ -209,7 +209,7 @@ class ResultKeeper:
 
     def _offer(self, scope: Scope, result: AfterRequest, value: Json, found: KeepVerdict, proof: _Proof) -> SeriesOffer | None:
         """How the result belongs into a series: by its looks, or because there is one of that name already."""
-        # Whoever says that a tool answers for a time says that its entries are a series: one of them is enough.
+        # A tool that is declared to answer for a time gives a series: one entry is enough.
         looks = as_series(result.tool, value, least=1 if proof.covers == "window" else ENTRIES_MIN)
         name = found.key if looks is None else found.key or looks.name
         held = self.series.find(scope.owner, name)

@@ -50,7 +50,7 @@ from perdure.services.series.state import PREVIEW_CHARS, StateService
 
 if TYPE_CHECKING:
     from perdure.engine.oversight.choice import RankedItem
-    from perdure.engine.oversight.relevance import Catalogue, Vectors
+    from perdure.engine.oversight.relevance import Catalogue, Naming, Vectors
 
 KEYS_MAX = 5_000
 """Keys and series that are looked at; a user with more is told so."""
@@ -98,6 +98,8 @@ class _Work:
     """Whether the goal needs anything of the user's."""
     looks: bool = False
     """Whether what was told lately is looked through for what says who they are, or limits it."""
+    naming: Sequence[Naming] = ()
+    """How the goal names each of what is saved."""
     cards: tuple[str, ...] = ()
 
 
@@ -108,6 +110,10 @@ class _SavedThings:
     keys: Sequence[KeyInfo] = ()
     series: Sequence[Series] = ()
     left_out: bool = False
+
+    def catalogue(self, vectors: Vectors | None) -> Catalogue:
+        names = tuple((info.key, info.preview or "") for info in self.keys)
+        return _catalogue(names, tuple((one.name, one.spec.description) for one in self.series), vectors)
 
     def saved_at(self, place: int) -> datetime:
         count = len(self.keys)
@@ -151,10 +157,7 @@ class Overseer:
         began = self.clock.monotonic()
         work = _Work(scope, asked, self.clock.now(), began + asked.deadline_s)
         work.time_range = extract_time_range(asked.goal, work.now, self.zone, week_start=self.week_start)
-        turn, answer = self._turn_and_answer(work)
-        held = _SavedThings()
-        if work.opens or self.consultant is not None:
-            held = self.store.read(scope.owner, lambda view: self._saved_things(view, work))
+        turn, held, answer = self._saved_and_recalled(work)
         offers = self._offers(held, work)
         blocks, shown = self._packed(turn, offers, answer, work)
         tell_coverage(shown)
@@ -169,24 +172,27 @@ class Overseer:
 
     # -- what there is
 
-    def _turn_and_answer(self, work: _Work) -> tuple[_Turn, Recall | None]:
-        """What was found for the goal, without what was said just now; and whether the goal opens for it."""
+    def _saved_and_recalled(self, work: _Work) -> tuple[_Turn, _SavedThings, Recall | None]:
+        """What is saved, and what was found for the goal, without what was said just now; and whether the goal opens for it."""
         from perdure.engine.oversight.choice import is_open
         from perdure.engine.oversight.needs import MAYBE_MIN, needs
+        from perdure.engine.oversight.relevance import Naming, naming_of
         from perdure.engine.oversight.statements import is_whole, looks_at_statements
 
         goal = work.asked.goal
         if is_whole(goal):
-            return _Turn(), None
-        turn = self.store.read(work.scope.owner, lambda view: self._turn(view, work))
+            return _Turn(), _SavedThings(), None
+        turn, held = self.store.read(work.scope.owner, lambda view: (self._turn(view, work), self._saved_things(view, work)))
         answer = self._recalled(work)
         if answer is not None:
             answer = replace(answer, hits=tuple(hit for hit in answer.hits if not turn.is_at_hand(hit)))
-        hits, named = ((), ()) if answer is None else (answer.hits, answer.understood.names)
+        hits, entities = ((), ()) if answer is None else (answer.hits, answer.understood.names)
         needed = needs(goal, timed=work.time_range is not None)
-        work.opens = is_open(goal, hits, needed=needed, named=named)
+        work.naming = naming_of(goal, held.catalogue(self.vectors))
+        naming = max(work.naming, default=Naming.NOT)
+        work.opens = is_open(goal, hits, needed=needed, entities=entities, naming=naming)
         work.looks = looks_at_statements(goal, likely=work.opens or needed >= MAYBE_MIN)
-        return turn, answer
+        return turn, held, answer
 
     def _turn(self, view: View, work: _Work) -> _Turn:
         from perdure.engine.oversight.choice import was_said_last
@@ -221,11 +227,9 @@ class Overseer:
         from perdure.engine.oversight.choice import ranked
         from perdure.engine.oversight.relevance import scores
 
-        names = tuple((info.key, info.preview or "") for info in held.keys)
-        described = tuple((one.name, one.spec.description) for one in held.series)
-        catalogue = _catalogue(names, described, self.vectors)
+        catalogue = held.catalogue(self.vectors)
         found = scores(work.asked.goal, catalogue, timed=work.time_range is not None)
-        return ranked(catalogue.candidates, found, held.saved_at, limit=CHOICES_KEPT_MAX)
+        return ranked(catalogue.candidates, found, work.naming, held.saved_at, limit=CHOICES_KEPT_MAX)
 
     # -- keys and series
 
