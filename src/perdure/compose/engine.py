@@ -286,7 +286,8 @@ def compose(store: Store, clock: Clock, settings: Settings, given: HostModels) -
         extraction=ExtractionService(store, clock, helpers.extractor, settings.zone, rules=helpers.rules, habits=habits),
         curator=Curator(store, clock),
         forgetter=ForgetService(
-            store=seen,
+            store=store,
+            read_up=seen,
             clock=clock,
             transcripts=talk.services.transcripts,
             lessons=taught.lessons,

@@ -86,6 +86,8 @@ NOT_ITS_OWN = ("forget what the user said", "the user does, with `perdure forget
 @dataclass(frozen=True, slots=True)
 class ForgetService:
     store: Store
+    read_up: Store
+    """The same; who reads there first learns from what was said a moment ago."""
     clock: Clock
     transcripts: Transcripts | None
     lessons: Lessons
@@ -126,8 +128,8 @@ class ForgetService:
 
     def forget_entity(self, scope: Scope, ref: str) -> ForgetReport:
         """A person, place, organisation or project: all that is known of it, and its name wherever it stands."""
-        # A read, which first learns from what was said a moment ago: only what is known can be struck out.
-        self.store.read(scope.owner, lambda view: entity_plan(view, str(parse_ref(ref))))
+        # Only what is known can be struck out.
+        self.read_up.read(scope.owner, lambda view: entity_plan(view, str(parse_ref(ref))))
         return self._forget(scope.owner, lambda view: entity_plan(view, str(parse_ref(ref))))
 
     def forget_memory(self, scope: Scope, key: str) -> ForgetReport:
