@@ -38,10 +38,11 @@ _CONTROL = re.compile(
     r"|<(?:/?s|bos|eos|start_of_turn|end_of_turn)>",
     re.IGNORECASE,
 )
-# Order of characters turned, widths of nothing, tags, and what fonts of others would show. A joiner is other scripts' and emoji's own, one at a time.
+# Order of characters turned, widths of nothing, tags, and what fonts of others would show. A joiner is other scripts' and emoji's own, one at a
+# time, and a style is of the sign before it, which no joiner is: in turn, the two would spell whatever nobody sees.
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff\U000e0000-\U000e007f]"
-    r"|[\u200c\u200d]{2,}|[a-z][\u200c\u200d]|[\u200c\u200d][a-z]|[\ufe00-\ufe0f]{2,}|[a-z][\ufe00-\ufe0f]"
+    r"|[\u200c\u200d]{2,}|[a-z][\u200c\u200d]|[\u200c\u200d][a-z\ufe00-\ufe0f]|[\ufe00-\ufe0f]{2,}|[a-z][\ufe00-\ufe0f]"
 )
 _LINE_OF = {
     "memories": re.compile(
@@ -105,7 +106,7 @@ def plain(text: str) -> list[str]:
 
 def _looks(text: str, *, fences: int) -> Iterator[str]:
     if found := _UNSEEN.search(text):
-        yield f"a character that nobody sees: U+{ord(found[0]):04X}"
+        yield f"a character that nobody sees: {' '.join(f'U+{ord(char):04X}' for char in found[0][:10])}"
     if found := _CONTROL.search(text):
         yield f"the bound of a turn: {found[0]!r}"
     folded = _folded(text)

@@ -30,14 +30,16 @@ from perdure.interfaces.mcp.callers import LocalCaller as McpOwner
 from perdure.settings import Settings
 from perdure.testing import StoppedClock
 from proof import frame_reader
-from proof.forgeries import forgeries, plain_facts
+from proof.forgeries import forgeries, of_talk, plain_facts
 from proof.frame_reader import TRUSTS
 from proof.harness import Case, Promise, Round
 from proof.servers import fresh_sqlite
 from proof.wholeness import check_whole
 
 PLANTS = 16
-"""Forgeries that one case stores, each through an input of its own choice."""
+"""Forgeries that one case stores, each through an input of its own."""
+TALKS = 2
+"""So often the conversation goes on in a case."""
 GOAL = "the boat trip with Zoe"
 LAYERS = perdure.Layers(fold_messages_min=6, rolling_turns=2, spine_turns=2, history_messages_max=30)
 FLOOD = 400
@@ -66,20 +68,26 @@ class Life:
     def ana(self) -> perdure.Memory:
         return self.engine.memory("ana")
 
-    def talk(self, number: int) -> None:
-        """Forgeries in the conversation that goes on: of every role one, with lines that look like another's turn."""
-        for at, name in enumerate(TALK):
-            self.plant(number + at, name, lambda text: "\n" in text[:200])
+    def forge(self, number: int) -> None:
+        """A forgery through an input."""
+        place = self.case.number * PLANTS + number
+        self._plant(number, list(INPUTS)[place % len(INPUTS)], place, forgeries)
 
-    def plant(self, number: int, name: str | None = None, fits: Callable[[str], bool] = bool) -> None:
-        """Store one forgery through one input. What is refused with a named error is as good as made harmless."""
-        chance = self.case.chance
-        mark = f"zq{chance.getrandbits(44):011x}"
-        text = chance.choice([text for text in forgeries(mark) if fits(text)])
-        if chance.random() < 0.5:
+    def talk(self, nth: int) -> None:
+        """Forgeries in the conversation that goes on, which a prompt always shows: of every role one."""
+        for at, name in enumerate(TALK):
+            place = (self.case.number * TALKS + nth) * len(TALK) + at
+            self._plant(1_000 * (nth + 1) + at, name, place, of_talk)
+
+    def _plant(self, number: int, name: str, place: int, kinds: Callable[[str], list[str]]) -> None:
+        """Store one forgery of those kinds through one input. What is refused with a named error is as good as made harmless."""
+        mark = f"zq{self.case.chance.getrandbits(44):011x}"
+        texts = kinds(mark)
+        # All of them in turn, in an order by chance: a quick round has each at least once, whatever its seed.
+        random.Random(f"{self.round.seed}/{kinds.__name__}/{place // len(texts)}").shuffle(texts)
+        text = texts[place % len(texts)]
+        if self.case.chance.random() < 0.5:
             text = f"About {GOAL}: {text}"
-        # Every input in turn, whatever chance says: a quick round has each a few times.
-        name = name or list(INPUTS)[(self.case.number * PLANTS + number) % len(INPUTS)]
         trust, put = INPUTS[name]
         self.round.count("forgeries")
         self.clock.move(seconds=30)
@@ -238,15 +246,15 @@ def _forged(round: Round, case: Case) -> None:
     with engine:
         life = Life(round, case, engine, clock, folder)
         for number in range(PLANTS):
-            life.plant(number)
+            life.forge(number)
             if case.chance.random() < 0.15:
                 clock.move(hours=2)  # a new session
                 engine.process(60)
-        life.talk(1_000)
+        life.talk(0)
         _check_outputs(life)
         clock.move(hours=2)
         engine.process(60)
-        life.talk(2_000)
+        life.talk(1)
         _check_outputs(life)
         _check_files(life)
         check_whole(round, engine, when="forgeries")
