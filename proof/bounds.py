@@ -29,7 +29,7 @@ from perdure.services.context import recall
 from perdure.services.conversation import append, history
 from perdure.services.knowledge import todos
 from perdure.services.lessons import agents, lessons
-from perdure.services.oversight import after, before
+from perdure.services.oversight import after, request
 from perdure.services.series import fetch as readthrough
 from perdure.services.series import state
 from perdure.testing import StoppedClock
@@ -141,7 +141,7 @@ def stated_bounds(scene: Scene) -> Iterator[Bound]:
     yield Bound("agent text", agents.TEXT_BYTES_MAX, lambda n: wide.agents.save("a", soul="x" * n), "`soul`")
     yield Bound("question", recall.QUERY_BYTES_MAX, lambda n: scene.bea.recall("x" * n), "question")
     yield Bound("neighbours", recall.NEIGHBOURS_MAX, lambda n: scene.bea.recall("x", neighbours=n), "`neighbours`")
-    yield Bound("goal", before.GOAL_BYTES_MAX, lambda n: scene.bea.before("x" * n), "`goal`")
+    yield Bound("goal", request.GOAL_BYTES_MAX, lambda n: scene.bea.before("x" * n), "`goal`")
     yield Bound("tool name", after.TOOL_BYTES_MAX, lambda n: scene.bea.after("x" * n, {"a": 1}), "`tool`")
     yield Bound("reply", lessons.REPLY_BYTES_MAX, lambda n: scene.bea.lessons.take_from("x" * n), "`reply`")
     yield Bound("overview days", history.DAYS_MAX, lambda n: scene.bea.admin.overview(days=n), "`days`")

@@ -260,7 +260,7 @@ def _fuzz_calls(round: Round, tally: Tally, case: Case, face: str, folder: Path)
         done = engine.process(60)
         round.check(done.failed == 0 and done.parked == 0, "jobs fail", f"{face}: {done} on what was stored by the fuzz")
         dead = [job for user in engine.users() for job in engine.memory(user).admin.jobs("dead")]
-        round.check(not dead, "jobs fail", f"{face}: {[(job.kind, job.error) for job in dead[:3]]}")
+        round.check(not dead, "jobs fail", f"{face}: {[(job.kind, job.last_error) for job in dead[:3]]}")
         findings = engine.verify().findings
         round.count("stores verified")
         for finding in findings[:5]:
