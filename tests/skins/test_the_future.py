@@ -56,7 +56,13 @@ class Faces:
     def texts(self, user: str, start: datetime, end: datetime, goal: str) -> Iterator[str]:
         """What each face shows to a person or a model."""
         ends = (start.isoformat(), end.isoformat())
-        lines = (("series", "query", NAME, *ends), ("agent", "before", goal), ("recall", goal), ("context", goal))
+        lines = (
+            ("series", "query", NAME, *ends),
+            ("series", "gaps", NAME, *ends),
+            ("agent", "before", goal),
+            ("recall", goal),
+            ("context", goal),
+        )
         for done in (self.commands.run(*line, "--user", user) for line in lines):
             assert done.code == 0, done
             yield done.stdout

@@ -1004,6 +1004,27 @@ def test_a_stale_tip_is_tolerated_for_as_long_as_the_series_says(ana: perdure.Me
     assert (for_ever["coverage"], for_ever["needs_api_call"]) == ("full", False)
 
 
+def test_what_a_goal_is_told_of_a_stale_tip_is_true(ana: perdure.Memory, clock: StoppedClock) -> None:
+    """X-3, S0-28, S0-47: held is what was fetched; of a time in which nothing was fetched, it is not said that it is empty."""
+    series = ana.series(KUDOS, description="Kudos that I was given")
+    series.merge(fifteen(), window=(TEN - DAY, TEN))
+    clock.move(minutes=50)
+    day, half_hour = (ana.before(f"Which kudos did I get in the last {span}?") for span in ("24 hours", "30 minutes"))
+    told: Any = day.values[KUDOS]
+    assert told["coverage"] == "full"
+    assert "all of it up to 2025-10-25T10:00:00Z is held (" in told["note"]
+    assert "the 50 minutes after that were not fetched, which is recent enough; nothing of it needs fetching" in told["note"]
+    missing: Any = half_hour.values[KUDOS]
+    assert (missing["coverage"], missing["gaps"]) == ("none", [["2025-10-25T10:20:00Z", "2025-10-25T10:50:00Z"]])
+    assert missing["note"] == "nothing is stored for this time; fetch 2025-10-25T10:20:00Z to 2025-10-25T10:50:00Z"
+    series.configure(fresh_for_s=7_200)
+    tolerated: Any = ana.before("Which kudos did I get in the last 30 minutes?").values[KUDOS]
+    assert tolerated["coverage"] == "full"
+    assert tolerated["note"].startswith(
+        "none of this time was fetched (0 entries); the last fetch, up to 2025-10-25T10:00:00Z, is"
+    )
+
+
 def test_a_hole_between_two_fetches_is_no_stale_tip(ana: perdure.Memory) -> None:
     """X-1, X-3: `fresh_for` tolerates a gap at the newest end only; a hole with covered time behind it stays a gap."""
     series = ana.series(KUDOS, fresh_for_s=3_600)

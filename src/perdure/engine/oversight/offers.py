@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from perdure.domain.context.context import Block
 from perdure.domain.series import SeriesAnswer
@@ -121,10 +121,15 @@ def coverage_words(answer: SeriesAnswer) -> str:
     if gaps:
         last = "" if unsure else ". Fetch nothing else"
         return f"{_entries(answer.count)} held; still to be fetched: {gaps}{more}{unsure}{ahead}{last}"
-    stale = f", though nothing was fetched for the last {answer.stale_by_s / 60:.0f} minutes" if answer.stale_by_s >= 60 else ""
+    until = (answer.wanted.end if answer.future is None else answer.future.start) - timedelta(seconds=answer.stale_by_s)
+    if answer.stale_by_s and until <= answer.wanted.start:
+        last = f"the last fetch, up to {_iso(until)}, is recent enough"
+        return f"none of this time was fetched ({_counted(answer.count)}); {last}{ahead}"
+    minutes = f"the {answer.stale_by_s / 60:.0f} minutes after that were not fetched, which is recent enough"
+    stale = f"; {minutes}" if answer.stale_by_s >= 60 else ""
     if unsure:
-        return f"{_entries(answer.count)} held{stale}{unsure}{ahead}"
-    held = "all of this time is" if answer.future is None else f"all of it up to {_iso(answer.future.start)} is"
+        return f"{_entries(answer.count)} held{f' up to {_iso(until)}{stale}' if stale else ''}{unsure}{ahead}"
+    held = "all of this time is" if answer.future is None and not stale else f"all of it up to {_iso(until)} is"
     return f"{held} held ({_counted(answer.count)}){stale}; nothing of it needs fetching{ahead}"
 
 

@@ -98,7 +98,7 @@ app.offer(
             "to": lambda gap: gap.end.isoformat(),
             "length": lambda gap: gap.end - gap.start,
         },
-        "nothing: the range is covered",
+        "nothing to fetch up to now",
     ),
     at=_series,
 )

@@ -314,13 +314,16 @@ class Overseer:
 
     def _series_offer(self, series: Series, work: _Work) -> ItemForms:
         span = work.span
+        options = QueryOptions(limit=min(ENTRIES_SHOWN_MAX, self.series.limits.page_rows_max))
         fresh_s = max(series.spec.fresh_for_s, FRESH_S)
-        options = QueryOptions(limit=min(ENTRIES_SHOWN_MAX, self.series.limits.page_rows_max), fresh_for_s=fresh_s)
         if span is None:
             start, end = datetime(1970, 1, 1, tzinfo=UTC), work.now
         else:
             start, end = span.start, span.end
-        answer = self.series.query(work.scope.owner, series.name, start, end, options)
+        answer = self.series.query(work.scope.owner, series.name, start, end, replace(options, fresh_for_s=fresh_s))
+        if answer.stale_by_s and answer.stale_by_s >= (min(end, work.now) - start).total_seconds():
+            # A newest end is tolerated; where nothing was fetched at all, "none" would be said of what nobody knows.
+            answer = self.series.query(work.scope.owner, series.name, start, end, options)
         return series_forms(series.name, series.spec.description, answer, asked=span is not None)
 
     # -- what is remembered
