@@ -162,7 +162,7 @@ def judge(
     missing = gaps(past, held)
     newest = max((window.span.end_us for window in (*windows, *([last] if last else []))), default=past.start_us)
     stale_us = 0
-    if missing and newest <= missing[-1].start_us and now_us - newest <= fresh_us:
+    if missing and newest <= missing[-1].start_us and now_us - newest < fresh_us:
         stale_us = _lag(past, missing, held)
     if stale_us:
         missing = missing[:-1]

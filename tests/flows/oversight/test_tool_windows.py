@@ -121,6 +121,48 @@ def test_the_arguments_of_a_tool_say_which_window_it_was_asked_for(ana: perdure.
     assert paged.covers == "entries", "places in a list are no times"
 
 
+def test_the_four_goals_of_the_seed_fetch_and_merge_what_is_missing(ana: perdure.Memory, clock: StoppedClock) -> None:
+    """S0-36, S0-37, S0-54…S0-57: the same goal an hour later brings what is new; once a tool's results are kept in a series, a
+    goal that does not say so merges what it had to fetch; and what is held is not fetched again."""
+    calls: list[str] = []
+    days = {"value": 1.0}
+
+    def get_kudos() -> Any:
+        calls.append("API")
+        return [one for one in world if clock.now() - days["value"] * 24 * HOUR <= datetime.fromisoformat(one["created_at"])]
+
+    world = kudos(*range(1, 160, 7))
+    tools = {"getKudos": get_kudos}
+
+    def told(goal: str, over_days: float) -> tuple[int, int | None]:
+        """How many calls it took, and how many entries are held then."""
+        days["value"] = over_days
+        before = len(calls)
+        ana.run(goal, agent, tools, mode="auto", window=True)
+        return len(calls) - before, ana.series("kudos").about().count
+
+    assert told(SAVE, 1) == (1, 4)
+    clock.move(hours=1)
+    world[:0] = kudos(-0.5)
+    assert told(SAVE, 1) == (1, 5), "one came in this hour"
+    assert told("Who gave me kudos in the last 12 hours?", 0.5) == (0, 5)
+    assert told("Show kudos from last 7 days", 7) == (1, 24)
+    assert told("Show kudos from last 7 days", 7) == (0, 24)
+    assert told("Who gave me kudos in the last 2 days?", 2) == (0, 24)
+
+
+def test_a_first_result_is_merged_only_where_somebody_wants_it(ana: perdure.Memory) -> None:
+    """S1-3, S1-22: the first one is offered; accepted or asked for once, later ones go on with it, unless the goal says not to."""
+    window = (NOW - 24 * HOUR, NOW)
+    first = ana.after("getKudos", FOUND, ASK, mode="auto", window=window)
+    assert first.action == "suggested"
+    ana.tools.accept(first, FOUND)
+    assert ana.after("getKudos", kudos(1, 2), ASK, mode="auto", window=window).action == "merged"
+    assert ana.after("getKudos", kudos(3, 4), f"{ASK} Do not save it.", mode="auto", window=window).action == "none"
+    assert ana.after("getKudos", kudos(3, 4), ASK, mode="suggest", window=window).action == "suggested"
+    assert ana.series("kudos").about().count == len(FOUND) + 2
+
+
 @pytest.mark.parametrize(
     "result",
     [

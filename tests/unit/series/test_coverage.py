@@ -278,10 +278,10 @@ def test_freshness_forgives_the_newest_end_and_nothing_else(
 @settings(deadline=None)
 @given(a_span, st.integers(1, 10), st.integers(0, 12))
 def test_a_tip_that_is_young_enough_forces_no_call(window: Span, age: int, fresh: int) -> None:
-    """X-3: fetched up to some instant, asked up to now."""
+    """X-3: fetched up to some instant, asked up to now; a gap shorter than the tolerance forces no call."""
     now = window.end_us + age
     verdict = judged(Span(window.start_us, now), [(window, window.end_us)], lateness=0, fresh=fresh, now=now)
-    if age <= fresh:
+    if age < fresh:
         assert (verdict.coverage, verdict.gaps, verdict.stale_us) == ("full", (), age * SECOND)
     else:
         assert (verdict.coverage, points(verdict.gaps, SECOND)) == ("partial", set(range(window.end_us, now)))

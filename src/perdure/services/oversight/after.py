@@ -153,8 +153,9 @@ class ResultKeeper:
                 nothing, action="suggested", key=offer.name, series=offer, window=proof.window, covers=proof.covers
             )
             wanted = replace(wanted, reason=f"{_series_words(offer)}; {proof.why}")
-            # What only looks like a series is offered; merged is what somebody or the goal wants to keep.
-            wants = found.save or offer.entries == 0  # nothing came: only that it was asked is noted
+            # What only looks like a series is offered; merged is what somebody or the goal wants to keep, what goes on with a
+            # series that the tool's results are kept in (S0-57), and that nothing came.
+            wants = found.save or offer.entries == 0 or self._is_own(scope, result, offer)
             if wants and mode == "auto" and self._may_join(scope, result, offer):
                 return self._stored(scope, wanted, value)
             return wanted
@@ -229,6 +230,9 @@ class ResultKeeper:
             window=window if looks is None else looks.window,
             id_template=spec.id_template,
         )
+
+    def _is_own(self, scope: Scope, result: AfterRequest, offer: SeriesOffer) -> bool:
+        return offer.name == key_of(result.tool) and self.series.find(scope.owner, offer.name) is not None
 
     def _may_join(self, scope: Scope, result: AfterRequest, offer: SeriesOffer) -> bool:
         """Whether entries may go into a series unasked: into a new one, the tool's own, or one that the goal names.
