@@ -142,14 +142,21 @@ class SpanCoverage:
 
 
 def judge(
-    wanted: Span, windows: Sequence[CoveredWindow], spec: SeriesSpec, now_us: int, last: CoveredWindow | None = None
+    wanted: Span,
+    windows: Sequence[CoveredWindow],
+    spec: SeriesSpec,
+    now_us: int,
+    last: CoveredWindow | None = None,
+    fresh_for_s: float | None = None,
 ) -> SpanCoverage:
     """Subtract what is held from what is wanted.
 
     `windows` are all that touch `wanted`, and the newest one before it, which tells how stale the tip is; `last` is the
-    newest of the whole series: a gap with covered time behind it is no tip.
+    newest of the whole series: a gap with covered time behind it is no tip. `fresh_for_s` stands for the series' own, but
+    where the tip is all that is wanted, it makes nothing fresh: nothing of it was fetched, so it is not known to be empty.
     """
-    fresh_us = seconds_us(spec.fresh_for_s)
+    own_us = seconds_us(spec.fresh_for_s)
+    fresh_us = own_us if fresh_for_s is None else seconds_us(fresh_for_s)
     sure, unsure = settled_and_provisional(windows, spec)
     # What was fetched far ahead was fetched by a clock that was set back since: how old it is nobody knows.
     fresh = [window.span for window in unsure if -SET_BACK_US <= now_us - window.fetched_us <= fresh_us]
@@ -161,12 +168,13 @@ def judge(
     held = union((*sure, *fresh))
     missing = gaps(past, held)
     newest = max((window.span.end_us for window in (*windows, *([last] if last else []))), default=past.start_us)
+    inside = tuple(clipped(held, past))
+    tip_us = fresh_us if inside else min(own_us, fresh_us)
     stale_us = 0
-    if missing and newest <= missing[-1].start_us and now_us - newest < fresh_us:
+    if missing and newest <= missing[-1].start_us and now_us - newest < tip_us:
         stale_us = _lag(past, missing, held)
     if stale_us:
         missing = missing[:-1]
-    inside = tuple(clipped(held, past))
     if not missing and future is None:
         coverage: Coverage = "full"
     else:

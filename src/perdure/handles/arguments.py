@@ -124,9 +124,7 @@ ToolName = Annotated[str, Arg("The tool's name.", min_length=1, max_length=50, p
 Allowed = Annotated[Sequence[Id] | None, Arg("Keep results of these tools only.", max_length=1_000)]
 Denied = Annotated[Sequence[Id], Arg("Keep no results of these tools.", max_length=1_000)]
 Mode = Annotated[SaveMode | None, Arg("What to do with results; the setting `save_results`, if left out.")]
-AnsweredWindow = Annotated[
-    tuple[datetime, datetime] | None, Arg("The range that was asked of the tool and answered completely.")
-]
+AnsweredWindow = Annotated[tuple[object, object] | None, Arg("The range that was asked of the tool and answered completely.")]
 ToolArguments = Annotated[
     Mapping[str, Json] | AskedTool | None, Arg("What the tool was called with, by name: a window among it counts as covered.")
 ]

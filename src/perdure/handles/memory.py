@@ -19,7 +19,7 @@ from perdure.domain.oversight import Target as GoalTarget
 from perdure.domain.reports import ExportFormat, ExportReport, ImportReport
 from perdure.domain.scope import Scope
 from perdure.domain.text.rules import check_flag, check_texts, utf8_size
-from perdure.domain.times.spans import check_span, span_between
+from perdure.domain.times.spans import span_between
 from perdure.engine.knowledge.outcomes import Outcome
 from perdure.handles import arguments as arg
 from perdure.handles import oversight
@@ -332,7 +332,7 @@ class Memory(Handle):
             mode=mode,
             allow=allow,
             deny=deny,
-            window=None if window is None else check_span(window, "window"),
+            window=None if window is None else self._do.oversight.keeper.window(window),
             asked=arguments,
             deadline_s=deadline_s,
         )

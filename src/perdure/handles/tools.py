@@ -30,6 +30,7 @@ from perdure.handles.series import SeriesHandle, UserSeries, answer_dict, cleanu
 from perdure.handles.state import State
 from perdure.services.access.log import AccessLog
 from perdure.services.oversight.after import ResultKeeper
+from perdure.services.series.series import FRESH_S
 
 Permission = Literal["read", "write"]
 Result = dict[str, Json]
@@ -314,7 +315,9 @@ class Tools(Handle, namespace="tools"):
         return self.merge_timeseries_state(key, entries, **more)
 
     def _query_tool(self, key: str, start_time: object, end_time: object, **more: Any) -> Result:
-        return self.query_timeseries_state(key, start_time, end_time, **more)
+        held = self._keeper.series.find(self.scope.owner, key)
+        fresh_for_s = FRESH_S if held is None else max(FRESH_S, held.spec.fresh_for_s)
+        return self.query_timeseries_state(key, start_time, end_time, fresh_for_s=fresh_for_s, **more)
 
     def _cleanup_tool(self, key: str, keep_days: float = 90) -> Result:
         return self.cleanup_old_timeseries(key, keep_days)

@@ -128,6 +128,32 @@ def test_counts_of_a_range_take_words_as_well(ana: perdure.Memory) -> None:
         series.count("soon")
 
 
+def test_a_model_is_not_sent_to_fetch_the_last_seconds(ana: perdure.Memory, clock: StoppedClock) -> None:
+    """S0-39, X-3: the tool tolerates what `before` tolerates, and says how much; the functions tolerate what they are told to.
+    Where nothing at all was fetched, nothing is tolerated."""
+    merged(ana, 3, range(5))
+    clock.move(minutes=30)
+    asked = {"key": KUDOS, "start_time": "2 days ago", "end_time": "now"}
+    told = ana.tools.call_tool("queryTimeseriesState", asked)
+    assert (told["coverage"], told["needs_api_call"], told["stale_by"]) == ("full", False, 1800)
+    assert told["reason"] == "Complete coverage from state, the newest 30 min tolerated as fresh"
+    assert ana.tools.query_timeseries_state(KUDOS, "2 days ago", "now")["coverage"] == "partial"
+    recent = ana.tools.call_tool("queryTimeseriesState", {**asked, "start_time": "20 minutes ago"})
+    assert (recent["coverage"], recent["needs_api_call"]) == ("none", True)
+    clock.move(minutes=30)
+    assert ana.tools.call_tool("queryTimeseriesState", asked)["needs_api_call"] is True
+
+
+@pytest.mark.parametrize(("start", "end"), [("24 hours ago", "now"), ("yesterday", "now"), ("2025-10-24T10:00:00Z", TEN)])
+def test_the_window_of_a_tools_result_may_be_words(ana: perdure.Memory, start: str, end: Any) -> None:
+    """X-2: "every start and end" of docs/seeds/0.md."""
+    kept = ana.after("getKudos", kudos(range(5)), "save the kudos", mode="auto", window=(start, end))
+    assert kept.covers == "window"
+    assert ana.series("kudos").query("24 hours ago", "now").coverage == "full"
+    with pytest.raises(perdure.InvalidInput, match="`window_start` = 'soon' is not a time"):
+        ana.after("getKudos", [], window=("soon", "now"))
+
+
 # -- pages
 
 

@@ -8,6 +8,7 @@ from typing import Literal
 from perdure.domain.errors import InvalidInput
 from perdure.domain.text.rules import brief
 from perdure.domain.times.instants import from_us, instant_us, to_us
+from perdure.domain.times.spans import Span
 from perdure.engine.times.grammar import compiled
 from perdure.engine.times.question import extract_time_range
 
@@ -30,6 +31,17 @@ def edge_us(value: object, now_us: int, zone: tzinfo, what: str, edge: Edge) -> 
             "2 days ago"
         )
     return to_us(found)
+
+
+def span_of(ends: object, now_us: int, zone: tzinfo) -> Span:
+    """What was asked for, of a start and an end that is not included; `InvalidInput` unless they are these."""
+    if not isinstance(ends, tuple | list) or len(ends) != 2:
+        raise InvalidInput(f"`window` is a `{type(ends).__name__}`; pass its start and its end")
+    start_us = edge_us(ends[0], now_us, zone, "`window_start`", "first")
+    end_us = edge_us(ends[1], now_us, zone, "`window_end`", "end")
+    if start_us >= end_us:
+        raise InvalidInput("the window ends no later than it starts; give its start, then its end")
+    return Span(start_us, end_us)
 
 
 def _in_words(text: str, now: datetime, zone: tzinfo, edge: Edge) -> datetime | None:

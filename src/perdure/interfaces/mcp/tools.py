@@ -132,7 +132,7 @@ def _after_tool(caller: ToolCaller, tool: str, result: Json, **more: Any) -> Kep
     if (start is None) != (end is None):
         raise InvalidInput("one end of the window is missing; give `window_start` and `window_end`, or neither")
     if start is not None:
-        more["window"] = (read_instant(start, "window_start"), read_instant(end, "window_end"))
+        more["window"] = (start, end)
     return caller.memory("write").after(tool, result, **more)
 
 
@@ -283,7 +283,7 @@ OVERSEER = (
         "Pass on what another tool returned, so that it need not be fetched again. Not for results of these memory tools.",
         takes=("tool", "result", "goal", "mode"),
         words={
-            "window_start": text("Start of the time that was asked and fully answered."),
+            "window_start": text("Start of the time that was asked and fully answered, in ISO 8601 or words."),
             "window_end": text("Its end."),
         },
         answer=(shape(action="string", reason="string", saved="boolean"), None),

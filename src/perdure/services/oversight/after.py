@@ -30,6 +30,7 @@ from perdure.engine.oversight.results import (
     verdict,
 )
 from perdure.engine.oversight.tool_windows import arguments_of, carried_window, declared_window, ended_by, filters_of, in_order
+from perdure.engine.times.edges import span_of
 from perdure.engine.times.question import Weekday, extract_time_range
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store
@@ -112,6 +113,10 @@ class ResultKeeper:
         except (Unavailable, LimitExceeded) as error:
             return replace(kept, reason=f"{kept.reason}; the decision could not be recorded: {error}"[:REASON_CHARS_MAX])
         return kept
+
+    def window(self, ends: object) -> Span:
+        """The range that a caller says was answered completely, as times or as words."""
+        return span_of(ends, to_us(self.clock.now()), zone_named(self.zone))
 
     def accept(self, scope: Scope, suggested: KeptResult, value: object) -> KeptResult:
         """Save what was suggested. `value` is the result that the suggestion was made of."""

@@ -45,7 +45,7 @@ from perdure.services.models.consultant import Consultant, Question, TooLate, ru
 from perdure.services.models.prompted import prompt_named
 from perdure.services.oversight.log import tell_coverage
 from perdure.services.oversight.request import BeforeRequest, check_request
-from perdure.services.series.series import QueryOptions, SeriesService
+from perdure.services.series.series import FRESH_S, QueryOptions, SeriesService
 from perdure.services.series.state import PREVIEW_CHARS, StateService
 
 if TYPE_CHECKING:
@@ -62,8 +62,6 @@ MODEL_SHARE = 0.8
 SMALL_BYTES = 65_536
 LOADED_BYTES_MAX = 16_777_216
 """Of all chosen values together; what is beyond is shown by how it begins."""
-FRESH_S = 3_600.0
-"""How old the newest end of a series may be for a goal (X-3): an agent that asks about today need not fetch every second."""
 OPEN_SESSIONS_MAX, TURN_MESSAGES = 100, 8
 """A host may hold several conversations with a user at once; the goal is of the one in which something was said last."""
 CARDS_MAX, CARD_HITS = 8, 3
@@ -314,16 +312,13 @@ class Overseer:
 
     def _series_offer(self, series: Series, work: _Work) -> ItemForms:
         span = work.span
-        options = QueryOptions(limit=min(ENTRIES_SHOWN_MAX, self.series.limits.page_rows_max))
         fresh_s = max(series.spec.fresh_for_s, FRESH_S)
+        options = QueryOptions(limit=min(ENTRIES_SHOWN_MAX, self.series.limits.page_rows_max), fresh_for_s=fresh_s)
         if span is None:
             start, end = datetime(1970, 1, 1, tzinfo=UTC), work.now
         else:
             start, end = span.start, span.end
-        answer = self.series.query(work.scope.owner, series.name, start, end, replace(options, fresh_for_s=fresh_s))
-        if answer.stale_by_s and answer.stale_by_s >= (min(end, work.now) - start).total_seconds():
-            # A newest end is tolerated; where nothing was fetched at all, "none" would be said of what nobody knows.
-            answer = self.series.query(work.scope.owner, series.name, start, end, options)
+        answer = self.series.query(work.scope.owner, series.name, start, end, options)
         return series_forms(series.name, series.spec.description, answer, asked=span is not None)
 
     # -- what is remembered

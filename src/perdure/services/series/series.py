@@ -47,7 +47,7 @@ from perdure.engine.series import (
     with_inferred,
     without,
 )
-from perdure.engine.times.edges import edge_us
+from perdure.engine.times.edges import edge_us, span_of
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store, Tx, View
 from perdure.services.index.writes import ZONE
@@ -69,6 +69,10 @@ class Cleanup:
     removed: int
     kept: int
     cutoff_date: datetime
+
+
+FRESH_S = 3_600.0
+"""How old the newest end of a series may be for an agent (X-3): one that asks about today need not fetch every second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,19 +154,14 @@ class SeriesService:
 
     def window(self, owner: Owner, name: str, ends: object, stated: Mapping[str, Any]) -> Span:
         """What a caller says was asked for: a start, and an end that is not included, as times or as words."""
-        if not isinstance(ends, tuple | list) or len(ends) != 2:
-            raise InvalidInput(f"`window` is a `{type(ends).__name__}`; pass its start and its end")
         zone = zone_named(stated.get("zone", "UTC"))
-        if not all(isinstance(edge, datetime) and edge.tzinfo is not None for edge in ends):
+        if not isinstance(ends, tuple | list) or not all(
+            isinstance(edge, datetime) and edge.tzinfo is not None for edge in ends
+        ):
             # Only words, or a time without a zone, need to know what the series says of such.
             held = self.find(owner, name)
             zone = zone if held is None else zone_named(held.spec.zone)
-        now_us = to_us(self.clock.now())
-        start_us = edge_us(ends[0], now_us, zone, "`window_start`", "first")
-        end_us = edge_us(ends[1], now_us, zone, "`window_end`", "end")
-        if start_us >= end_us:
-            raise InvalidInput("the window ends no later than it starts; give its start, then its end")
-        return Span(start_us, end_us)
+        return span_of(ends, to_us(self.clock.now()), zone)
 
     def merge(
         self,
@@ -443,7 +442,7 @@ def _answer(
 ) -> SeriesAnswer:
     spec = SeriesSpec() if series is None else series.spec
     if options.fresh_for_s is not None:
-        spec = checked(replace(spec, fresh_for_s=options.fresh_for_s))
+        checked(replace(spec, fresh_for_s=options.fresh_for_s))
     start_us, end_us, wanted = wanted_span(*ends, zone_named(spec.zone), now_us)
     limit = options.limit or ENTRIES_PER_ANSWER
     query = EntryQuery(name, start_us, end_us, limit + 1, _cursor(options.page), by_first_seen=options.by_first_seen)
@@ -454,7 +453,7 @@ def _answer(
     oldest, newest = view.series.extremes(name)
     windows = view.series.windows(name, wanted)
     if options.coverage == "ledger":
-        verdict = judge(wanted, windows, spec, now_us, view.series.last_window(name))
+        verdict = judge(wanted, windows, spec, now_us, view.series.last_window(name), options.fresh_for_s)
     else:
         verdict = judge_by_entries(wanted, oldest, newest, count, options.coverage, now_us)
     anything = series is not None and (oldest is not None or bool(windows))
