@@ -65,7 +65,7 @@ class Faces:
         )
         for done in (self.commands.run(*line, "--user", user) for line in lines):
             assert done.code == 0, done
-            yield done.stdout
+            yield done.stdout + done.stderr
         for route, field in (("before", "goal"), ("recall", "query"), ("context", "goal")):
             yield self.client.post(f"/v1/users/{user}/{route}", json={field: goal}).text
         for tool, field in (("beforeGoal", "goal"), ("recall", "query"), ("getContext", "goal")):
