@@ -13,6 +13,7 @@ import pytest
 import perdure
 from perdure.domain.knowledge.proposals import Evidence, Extraction, ExtractionRequest, Proposal
 from perdure.ports.tables.rows import TABLES
+from perdure.services.conversation.intake import Intake
 from perdure.testing import StoppedClock
 from scripted import WaitingSummariser
 
@@ -136,3 +137,33 @@ def test_lessons_that_forgotten_messages_taught_leave_the_book(backend: Any, clo
         drain(engine, clock)
         assert left_of_it(engine, tmp_path) == []
         assert [one.text for one in ana.lessons.list()] == ["Give distances in kilometres"], "what a person wrote is taken in"
+
+
+@pytest.mark.parametrize("how", ["deleted", "taken back"])
+def test_what_is_said_in_the_place_of_messages_that_went_while_they_were_counted_is_read_and_counted(
+    backend: Any, clock: StoppedClock, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """A session goes on under the id of a deleted one, and after its end was taken back, with the same numbers."""
+    read, deeds = Intake.read_up_to, list[Callable[[], object]]()
+
+    def read_and_then(intake: Intake, *asked: Any) -> None:
+        read(intake, *asked)
+        while deeds:
+            deeds.pop()()
+
+    monkeypatch.setattr(Intake, "read_up_to", read_and_then)
+    with backend.open(clock=clock) as engine:
+        ana = engine.memory("ana")
+        for number in range(5):
+            ana.append("user", f"The boat number {number}", session="talk")
+
+        def say_otherwise() -> None:
+            ana.conversation.delete("talk") if how == "deleted" else ana.conversation.pop("talk", messages=2)
+            ana.append("user", "The harbour is closed", session="talk")
+
+        deeds.append(say_otherwise)
+        engine.process(WAIT_S)
+        assert deeds == []
+        assert ana.conversation.tally("talk").up_to_seq == (1 if how == "deleted" else 4)
+        assert ana.recall("harbour").hits[0].text == "The harbour is closed"
+        assert engine.verify().clean

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import partial
 
 from perdure.domain.conversation.digests import PROFILES, SPINE_ADDRESS, SPINE_SESSION, Digest, Layers, Policy
 from perdure.domain.conversation.messages import Cursor, Message, MessageQuery, Session
@@ -32,6 +33,7 @@ from perdure.ports.store import Store, Tx, View
 from perdure.services.conversation.digests import covered, rolling_is_due, spine_is_due
 from perdure.services.conversation.folds import Folds, SessionKey, working_tokens
 from perdure.services.index.unread import SessionPlace
+from perdure.services.jobs.idempotency import erasures
 from perdure.services.jobs.worker import Effect, Handler, RunLater
 from perdure.services.knowledge.ledger import count_active
 from perdure.services.models.writer import SummaryFailed
@@ -209,12 +211,13 @@ def tally_handler(
         address = Address(job.payload["agent"], job.payload["channel"])
         number: int = job.payload["session_number"]
 
-        def read(view: View) -> tuple[Tally, list[Message]]:
-            held = view.find_tally(address, number) or Tally(address, number)
+        def read(view: View) -> tuple[int, Tally, list[Message]]:
+            erased, found = view.together(partial(erasures, view), partial(view.find_tally, address, number))
+            held = found or Tally(address, number)
             query = MessageQuery(address, messages_per_run, number, after=Cursor(number, held.up_to_seq))
-            return held, view.list_messages(query)
+            return erased, held, view.list_messages(query)
 
-        held, messages = store.read(job.owner, read)
+        erased, held, messages = store.read(job.owner, read)
         if not messages:
             return None if after is None else after(address, number)
         read_up_to(job.owner, (address, number), messages[-1].seq)
@@ -226,10 +229,13 @@ def tally_handler(
             session = tx.find_session(address, number)
             if session is None or session.deleted_at is not None:
                 return  # deleted while this was counted
-            tx.put_tally(counted, by=by)
-            if after is not None:
-                after(address, number)(tx)
-            if len(messages) == messages_per_run:
+            # What was counted may be gone by now, and others in its place: a session may go on under the id of a deleted one.
+            whole = erasures(tx) == erased
+            if whole:
+                tx.put_tally(counted, by=by)
+                if after is not None:
+                    after(address, number)(tx)
+            if not whole or len(messages) == messages_per_run:
                 # More may be waiting: the job marks itself to run again.
                 tx.enqueue(session_job(TALLY, address, number, now), now=now, queue_max=2**31)
 
