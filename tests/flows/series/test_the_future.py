@@ -122,6 +122,21 @@ def test_meetings_of_tomorrow_are_not_said_to_be_none(ana: perdure.Memory) -> No
     assert "covers nothing from 2025-10-29T00:00:00+00:00 on" in str(ana.context(goal).blocks)
 
 
+@pytest.mark.parametrize(
+    "goal",
+    [
+        "Which meetings do I have on Friday?",
+        "Welche Meetings habe ich am Freitag?",
+        "Quels meetings ai-je vendredi ?",
+        "¿Qué meetings tengo el viernes?",
+    ],
+)
+def test_the_coming_friday_is_not_taken_for_the_one_that_was_fetched(ana: perdure.Memory, goal: str) -> None:
+    """S0-43, S0-47, in each language whose time words are read: of what one has, the day is still to come."""
+    told: Any = ana.before(goal, target="goal").values[NAME]
+    assert (told["from"], told["coverage"], told["count"]) == ("2025-10-31T00:00:00Z", "none", 0)
+
+
 def test_of_today_what_is_over_is_held_and_the_rest_is_not(ana: perdure.Memory) -> None:
     told: Any = ana.before("Which meetings do I have today?", target="goal").values[NAME]
     assert told["coverage"] == "partial"

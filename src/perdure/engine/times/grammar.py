@@ -306,8 +306,15 @@ def way(word: str | None) -> int:
 # Which way the words around a time point.
 
 _ORDERS = r"(?:^\W*|[.!?;,:\n]\s*|\b<<tense.order_leads>>,?\s+)<<tense.orders>>\b"
+# What one has (`habe ich Freitag Termine`, `ai-je`) lies ahead; what one has done is told with a participle, and is over.
+_HAS = (
+    r"\b(?:habe ich|haben wir)\b(?![^.?!;\n]{0,120}\b(?:\w{0,20}ge\w{1,20}(?:t|en)|\w{2,20}iert"
+    r"|(?:be|emp|ent|er|miss|ver|zer|über|unter|wieder)\w{1,20}(?:t|en))\s*(?:[.?!;,\n]|(?:und|oder|als|wie)\b|$))"
+    r"|\b(?:ai-je|j['’]ai|avons-nous)\b(?!(?: \w{1,20}){0,2} (?!prévu)(?:\w{0,20}(?:é|ée|és|ées)|\w{2,20}(?:u|us|ue|ues)"
+    r"|pris|mis|fait|dit|écrit|fini|dormi|choisi|suivi|ouvert|couvert)\b)"
+)
 _AHEAD = {
-    True: rf"(?<!did )\b<<tense.ahead_asked>>\b|['’]ll\b|{_ORDERS}",
+    True: rf"(?<!did )\b<<tense.ahead_asked>>\b|['’]ll\b|{_HAS}|{_ORDERS}",
     False: r"\b<<tense.ahead>>\b|['’](?:ll|d)\b",
 }
 _BEHIND = {
