@@ -36,6 +36,31 @@ def test_names_relations_and_health_matter_more_than_taste(
 
 
 @pytest.mark.parametrize(
+    ("said", "importance"),
+    [
+        ("I take 5 mg of warfarin daily", 2),
+        ("My emergency contact is Bob, 555-1234", 2),
+        ("I carry an EpiPen", 2),
+        ("Had a heart attack in 2019", 2),
+        ("Meine Blutgruppe ist 0 negativ", 2),
+        ("Je suis allergique aux noix", 2),
+        ("Soy alérgica a las nueces", 2),
+        ("Ich heiße Ana Lee", 3),
+        ("Je m'appelle Ana Lee", 3),
+        ("Me llamo Ana Lee", 3),
+        ("Paints with blood oranges", 1),
+        ("Wrote a hymn called Strokes", 1),
+    ],
+)
+def test_what_is_remembered_of_health_and_names_matters_in_each_language(
+    ana: perdure.Memory, said: str, importance: int
+) -> None:
+    """S3-9: health and safety at least 2, the name 3, also where the words are kept as they are."""
+    ana.remember(said)
+    assert [one.memory.importance for one in ana.memories.list()] == [importance]
+
+
+@pytest.mark.parametrize(
     ("said", "entities", "key"),
     [
         ("John is my cofounder; handles backend", [], "people|person|john|relationship"),

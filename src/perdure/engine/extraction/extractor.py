@@ -157,7 +157,7 @@ class _Run:
                     content=content,
                     evidence=(place,),
                     confidence=0.7,
-                    importance=kept.importance,
+                    importance=bounded_importance(kept.importance, None, "fact", content, of_user=True),
                     own_words=True,
                     turn=turning,
                     fleeting=lasting is None,

@@ -67,7 +67,9 @@ def bounded_importance(proposed: object, attribute: str | None, fact_type: str, 
     """How important a statement is, within what its kind allows, no matter who proposes it: the user's name 3, relationships 2,
     health and safety at least 2, anything else at most what its attribute is worth, or 2.
     """
-    if attribute == "name" and of_user:
+    words = " " + " ".join(re.findall(r"\w+", content.casefold()))
+    rows = table(__package__, "attributes.toml")
+    if of_user and (attribute in rows["names"].split() or words.startswith(tuple(f" {one} " for one in rows["own_name"]))):
         return IDENTITY
     known = attributes().get(attribute or "")
     usual = 1 if known is None else known.importance if of_user else min(known.importance, IMPORTANT)
@@ -75,7 +77,7 @@ def bounded_importance(proposed: object, attribute: str | None, fact_type: str, 
     least = 0
     if fact_type == "relationship":
         least = most = IMPORTANT
-    elif _is_of_health(attribute, content):
+    elif attribute in rows["health"].split() or any(f" {one}" in words for one in rows["health_words"]):
         least, most = IMPORTANT, IDENTITY
     number = proposed if isinstance(proposed, int) and not isinstance(proposed, bool) else usual
     return max(least, min(most, number))
@@ -84,12 +86,6 @@ def bounded_importance(proposed: object, attribute: str | None, fact_type: str, 
 def usual_importance(said: Proposal) -> int:
     """How important a statement is that somebody makes without saying so."""
     return bounded_importance(None, said.attribute, said.fact_type, said.content, of_user=said.subject is None)
-
-
-def _is_of_health(attribute: str | None, content: str) -> bool:
-    rows = table(__package__, "attributes.toml")
-    beginnings = tuple(rows["health_words"].split())
-    return attribute in rows["health"].split() or any(word.startswith(beginnings) for word in content.casefold().split())
 
 
 @dataclass(frozen=True)
