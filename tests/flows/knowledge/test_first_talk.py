@@ -104,6 +104,8 @@ def test_a_person_who_matters_has_a_card(ana: perdure.Memory) -> None:
         ("I moved to the U.S. Next year we marry.", "Lives in the U.S."),
         ("I work for Apple Inc. and live in St. Paul.", "Works at Apple Inc"),
         ("I work for Apple Inc. and live in St. Paul.", "Lives in St. Paul"),
+        ("I live in St. Paul and work for J. P. Morgan Inc.", "Works at J. P. Morgan Inc"),
+        ("I quit my job at J. Crew last month and joined L. L. Bean.", "Works at L. L. Bean"),
     ],
 )
 def test_names_with_full_stops_are_whole(ana: perdure.Memory, said: str, content: str) -> None:
