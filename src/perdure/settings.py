@@ -179,11 +179,11 @@ def _check_kinds(settings: Settings) -> None:
 
 
 def _check_zone(zone: str) -> None:
-    from zoneinfo import ZoneInfo
+    from perdure.domain.times.instants import zone_named
 
     try:
-        ZoneInfo(zone)
-    except (KeyError, ValueError, OSError):
+        zone_named(zone)
+    except InvalidInput:
         raise InvalidInput(f"setting `zone` = {brief(zone, 60)} is no time zone; use a name such as Europe/Berlin") from None
 
 

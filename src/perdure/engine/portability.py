@@ -36,7 +36,8 @@ _ESCAPES |= {code: f"&#{code};" for code in (*range(10), *range(11, 32), *range(
 _ESCAPES |= {code: f"&#{code};" for code in (*range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x206A), 0xFEFF)}
 _UNESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])|<br\s*/?>|&#(\d{1,7});")
 _IN_LINKS = str.maketrans({"[": "(", "]": ")", "|": "/", "\\": "/", "#": "＃", "^": "＾", "<": "‹", ">": "›", "`": "'"})
-_BULLET = re.compile(r"\s*[-*+] (?:\[([ xX/-])\] )?(.*?)(?:\s+\^([0-9a-z-]+))?\s*")
+_BULLET = re.compile(r"[-*+] (?:\[([ xX/-])\] )?(.*)")
+_BLOCK = re.compile(r"(?<!\s)\s+\^([0-9a-z-]+)\Z")
 _HEADING = re.compile(r"#{1,6} (.*)")
 
 
@@ -125,9 +126,11 @@ def bullets(body: str, under: str | None = None) -> Iterator[NoteLine]:
     for number, line in enumerate(body.split("\n"), start=1):
         if (heading := _HEADING.match(line)) is not None:
             inside = under is None or heading[1].strip() == under
-        elif inside and (found := _BULLET.fullmatch(line)) is not None and found[2].strip():
-            box = None if found[1] is None else found[1] in "xX"
-            yield NoteLine(number, unescaped(found[2]).strip(), found[3], box)
+        elif inside and (found := _BULLET.fullmatch(line.lstrip())) is not None:
+            block = _BLOCK.search(said := found[2].rstrip())
+            if text := said[: block.start()] if block else said:
+                box = None if found[1] is None else found[1] in "xX"
+                yield NoteLine(number, unescaped(text).strip(), block[1] if block else None, box)
 
 
 def changed_value(content: str, value: str | None, edited: str) -> str | None:

@@ -115,3 +115,24 @@ def test_a_quotation_stays_one() -> None:
 )
 def test_the_value_of_an_edited_line(content: str, value: str | None, edited: str, found: str | None) -> None:
     assert changed_value(content, value, edited) == found
+
+
+@pytest.mark.parametrize(
+    ("line", "text", "block"),
+    [
+        ("- a ^b1", "a", "b1"),
+        ("* [x] c  d   ^e-2  ", "c  d", "e-2"),
+        ("+ ^abc", "^abc", None),
+        ("  - x^y", "x^y", None),
+        ("- two ^marks ^b1", "two ^marks", "b1"),
+        ("- " + "a\u3000" * 50_000, "a\u3000" * 49_999 + "a", None),
+    ],
+)
+def test_the_mark_of_a_line_is_the_last_word_of_it(line: str, text: str, block: str | None) -> None:
+    [found] = bullets(line)
+    assert (found.text, found.block) == (text, block)
+
+
+@pytest.mark.parametrize("line", ["- ", "- [ ] ", "-  ^b1", "-", "a - b"])
+def test_a_line_without_words_is_no_bullet(line: str) -> None:
+    assert list(bullets(line)) == []

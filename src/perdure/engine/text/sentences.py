@@ -36,7 +36,10 @@ _RECORD = pattern(
     r"(?:def|class|import|from|return|const|let|var|function|public|private|SELECT|INSERT|UPDATE)\s.*[;:({=])"
 )
 _CLOSERS = "\"'”’»›)\\]}」』】）〉》*_"
-_END = pattern(rf"(?:[.!?…‼⁇⁈⁉]+|[؟۔।॥።։།။។᙮\u037e]+)[{_CLOSERS}]*(?=\s|$)|[。！？｡．]+[{_CLOSERS}]*|[.!?][)\]]*(?=[{_HAN}])")
+# A run of marks is read from its beginning alone, or one of 100 KB would be read 100,000 times.
+_END = pattern(
+    rf"(?:(?<![.!?…‼⁇⁈⁉])[.!?…‼⁇⁈⁉]++|[؟۔।॥።։།။។᙮\u037e]++)[{_CLOSERS}]*+(?=\s|$)|[。！？｡．]+[{_CLOSERS}]*|[.!?][)\]]*(?=[{_HAN}])"
+)
 _WORD_BEFORE = pattern(r"[^\s(\[\"'“„«]*$")
 _NEXT_WORD = pattern(r"\s+([^\W\d_]+)(?!\w)")
 _INITIALS = pattern(r"(?:[^\W\d_]\.){1,3}[^\W\d_]")

@@ -26,7 +26,7 @@ DEPTH_MAX = 100
 """Below what the SDK's own parser takes, and above what any value in the store may have."""
 ID_CHARS_MAX = 1_000
 
-_TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
+_TOKENS = re.compile(r'"(?:[^"\\]|\\[\s\S])*+(?:"|\Z)|[{}\[\]:,]|[^\s{}\[\]:,"]+')
 _ID_AT_THE_END = re.compile(r'"id"\s*:\s*(-?\d{1,15}|"[^"\\]{0,200}")\s*\}\s*$')
 
 Id = int | str | None
