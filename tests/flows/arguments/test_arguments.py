@@ -76,6 +76,7 @@ REFUSED: dict[str, Callable[[Any, Any], Any]] = {
     "settings that are none": lambda engine, ana: perdure.open(settings="memory:"),
     "a setting of the wrong kind": lambda engine, ana: perdure.Settings(postgres_pool_max="many"),
     "a zone that is no text": lambda engine, ana: perdure.Settings(zone=5),
+    "a zone of 100 KB": lambda engine, ana: perdure.Settings(zone="</think>" * 12_500),
     "limits that are none": lambda engine, ana: perdure.Settings(limits={}),
     "transcripts before a text": lambda engine, ana: ana.conversation.transcripts.archive(before="yesterday"),
     "transcripts up to no number": lambda engine, ana: ana.conversation.transcripts.list("all"),
