@@ -47,7 +47,7 @@ class Talk:
 
 @pytest.fixture
 def talk(chromium: Browser, tmp_path: Path) -> Iterator[Talk]:
-    """With a model; what is learned is learned by rules, which a model that finds nothing leaves alone."""
+    """With a model, which finds nothing to learn."""
     with ScriptedModelServer() as model:
         settings = Settings(url=f"sqlite:///{tmp_path}/chat.db", model=model.setting("openai", "a-model"))
         with perdure.open(settings=settings) as engine, serving(engine) as site, looking(chromium, site.url) as look:
@@ -120,6 +120,16 @@ def test_a_model_that_fails_is_told_and_the_message_is_kept(talk: Talk) -> None:
     assert [one.content for one in talk.ana.messages()] == ["Hello"]
 
 
+def test_a_model_that_cannot_be_learned_with_is_told_beside_its_answer(talk: Talk) -> None:
+    talk.model.always(lambda exchange: (streamed("Fine.") if exchange.asked.body.get("stream") else FAULTS["ill"])(exchange))
+    page = talk.look(CHAT)
+    say(page, MOVED)
+    made(page)
+    expect(page.locator(".said.assistant .words")).to_have_text("Fine.")
+    expect(page.get_by_role("alert")).to_contain_text("Nothing was learned yet")
+    assert "Nothing new was learned" not in page.locator("main").inner_text()
+
+
 def test_without_a_model_it_shows_what_one_would_be_given(alone: Talk) -> None:
     alone.ana.remember("Rui is a running friend", "PEOPLE", entities=["person:Rui"])
     page = alone.look(CHAT)
@@ -149,11 +159,13 @@ def test_what_a_turn_taught_is_corrected_pinned_and_undone_beside_it(alone: Talk
     learned.get_by_role("button", name="Correct").click()
     expect(page.locator("#page > .notice[role=status]")).to_contain_text("Corrected")
     assert "/chat" in page.url
+    corrected = page.locator("[aria-label='Learned from this turn'] li", has_text="Clara lives in Braga")
+    expect(corrected).to_contain_text("corrected")
     known = {one.content for one in alone.ana.memories.list()}
     assert "Clara lives in Braga" in known
     assert "Clara lives in Porto" not in known
     page.locator("#page > .notice[role=status]").get_by_role("button", name="Undo").click()
-    expect(page.locator("#page > .notice[role=status]")).to_contain_text("undone")
+    expect(page.locator("#page > .notice[role=status]")).to_contain_text("Undone: Clara lives in")
     assert "Clara lives in Porto" in {one.content for one in alone.ana.memories.list()}
 
 

@@ -97,3 +97,15 @@ def test_only_who_may_change_the_whole_store_adds_the_demo(engine: perdure.Engin
     assert visitor(engine, key).post("/demo/add").status_code == 403
     assert visitor(engine, TOKEN).post("/demo/everything").status_code == 422
     assert visitor(engine, TOKEN).post("/demo/remove").status_code == 404
+
+
+def test_what_agents_propose_is_counted_until_it_is_decided(engine: perdure.Engine) -> None:
+    ana = engine.memory("ana")
+    ana.remember("Lives in Porto", attribute="lives_in", value="Porto")
+    ana.as_agent().remember("Lives in Minsk", attribute="lives_in", value="Minsk", corrects=True)
+    client = visitor(engine, TOKEN)
+    assert "1 proposal<" in client.get("/u/ana").text
+    assert "<span>proposed</span>" in client.get("/u/ana").text
+    [waiting] = ana.memories.proposals()
+    ana.memories.reject(waiting.statement.id)
+    assert "1 proposal<" not in client.get("/u/ana").text

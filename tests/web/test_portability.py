@@ -41,13 +41,20 @@ def test_an_export_is_downloaded_and_imported_as_another_user(look: Look, site: 
     page = look("/u/ben/data")
     page.get_by_label("File").set_input_files(file)
     page.get_by_role("button", name="Check").click()
-    expect(page.locator("[data-report]")).to_contain_text("This would be imported")
+    expect(page.locator("[data-report]")).to_contain_text("Preview: ")
+    expect(page.locator("[data-report]")).to_contain_text("changes in the journal")
+    expect(page.locator("[data-report]")).not_to_contain_text("record terms")
     assert site.engine.memory("ben").memories.list() == []
     page.get_by_role("button", name="Import", exact=True).click()
     expect(page.locator("[data-report]")).to_contain_text("Imported: ")
     assert [one.content for one in site.engine.memory("ben").memories.list()] == ["Lives in Lisbon"]
     page.get_by_role("link", name="Open the journal").click()
     expect(page.locator("h1")).to_have_text("Journal")
+
+    page = look("/u/ben/data", failing=True)
+    page.get_by_label("File").set_input_files(file)
+    page.get_by_role("button", name="Import", exact=True).click()
+    expect(page.locator("[data-report] [role=alert]")).to_contain_text("tick “Replace everything”")
 
 
 def test_what_cannot_be_imported_is_told(look: Look, site: Site, tmp_path: Path) -> None:
@@ -72,6 +79,12 @@ def test_a_memory_is_forgotten_after_a_look_at_what_goes(look: Look, site: Site)
     page.get_by_role("button", name="Forget for good").click()
     expect(page.locator("#page > .notice[role=status]")).to_contain_text("Forgotten for good")
     expect(page.locator("h1")).to_have_text("Journal")
+    gone = page.locator("main [data-rows] > li", has_text="Forgotten")
+    expect(gone.first).to_contain_text("forgotten")
+    expect(gone.get_by_role("button", name="Undo")).to_have_count(0)
+    expect(
+        page.locator("main [data-rows] > li", has_text="Lives in Lisbon").get_by_role("button", name="Undo")
+    ).not_to_have_count(0)
     assert [one.content for one in ana.memories.list()] == ["Lives in Lisbon"]
 
 

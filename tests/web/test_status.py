@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from fastapi.testclient import TestClient
 import perdure
 from perdure.interfaces.server import Options, build
 from perdure.settings import Settings
-from perdure.testing import FAULTS, ScriptedModelServer
+from perdure.testing import FAULTS, ScriptedModelServer, StoppedClock
 
 
 class Reranker:
@@ -88,7 +89,21 @@ def test_jobs_that_failed_are_told_with_their_remedy(monkeypatch: pytest.MonkeyP
 
         monkeypatch.setattr(perdure.Engine, "health", troubled)
         page = " ".join(client_of(engine).get("/u/ana/status").text.split())
-    assert "<b>Remedy:</b> fix the cause, then <code>perdure admin jobs retry</code>" in page
+    assert "<b>Remedy:</b> Fix the cause, then <code>perdure admin jobs retry</code>" in page
+
+
+def test_how_long_a_job_has_waited_is_told_as_people_say_it(tmp_path: Path) -> None:
+    clock = StoppedClock(datetime(2026, 1, 5, 9, tzinfo=UTC))
+    with perdure.open(f"sqlite:///{tmp_path}/late.db", clock=clock) as engine:
+        engine.memory("ana").append("user", "I live in Porto")
+        for passed, told in (
+            (timedelta(minutes=7), "7 minutes"),
+            (timedelta(hours=3), "3 hours"),
+            (timedelta(days=4), "4 days"),
+        ):
+            clock.set(datetime(2026, 1, 5, 9, tzinfo=UTC) + passed)
+            page = " ".join(client_of(engine).get("/u/ana/status").text.split())
+            assert f"A job has waited {told} and no worker takes it" in page
 
 
 def test_the_status_of_the_store_is_for_those_who_may_see_all_of_it() -> None:

@@ -16,7 +16,7 @@ def forecast(held: Memory, entity: str | None, memory: str | None, messages: tup
         return _of_memory(held, memory)
     if messages is not None:
         count = _count(held, *messages)
-        return {"messages": count, "and": "what was learned from them alone, and the digests of their sessions"}
+        return {"messages": count, "and": "what was learned from them alone, and the summaries of their sessions"}
     limit = PAGE
     return {
         "sessions": len(held.conversation.list_sessions(limit=limit)),
@@ -24,7 +24,7 @@ def forecast(held: Memory, entity: str | None, memory: str | None, messages: tup
         "entities": len(held.entities.list(limit=limit)),
         "state_keys": len(held.state.keys()),
         "series": len(held.series.list(limit)),
-        "and": f"all else that is held of the user, at every address and in files (counted up to {limit:,})",
+        "and": f"everything else stored for the user, of all agents and channels and in files (counted up to {limit:,})",
     }
 
 
@@ -38,7 +38,7 @@ def _of_entity(held: Memory, ref: str) -> dict[str, object]:
         "entity": found.ref,
         "names": [found.label, *found.aliases],
         "memories": [one.memory.record_key for one in known],
-        "and": "its names wherever they stand: in messages, digests, todos, the journal and files",
+        "and": "its names in messages, summaries, todos, the journal and files",
     }
 
 
@@ -48,7 +48,7 @@ def _of_memory(held: Memory, key: str) -> dict[str, object]:
     except NotFound:
         return {"memory": key, "known": False}
     sources = {one.message for statement in said for one in statement.evidence}
-    rest = "the words of these messages that it came from, and the digests of their sessions"
+    rest = "the words in these messages that it came from, and the summaries of their sessions"
     return {"memory": key, "statements": len(said), "messages": len(sources), "and": rest}
 
 

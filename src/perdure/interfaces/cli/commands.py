@@ -221,9 +221,9 @@ def options(
     ctx: typer.Context,
     url: Annotated[str | None, typer.Option(help="The store: agent.db, postgresql://…, memory:")] = None,
     space: Annotated[str | None, typer.Option(help="The application or customer.")] = None,
-    user: Annotated[str | None, typer.Option(help="Whose memory.", autocompletion=user_names)] = None,
-    agent: Annotated[str, typer.Option("--agent", "--persona", help="Which agent's.")] = "default",
-    channel: Annotated[str, typer.Option(help="On which channel.")] = "default",
+    user: Annotated[str | None, typer.Option(help="The user.", autocompletion=user_names)] = None,
+    agent: Annotated[str, typer.Option("--agent", "--persona", help="The agent.")] = "default",
+    channel: Annotated[str, typer.Option(help="The channel.")] = "default",
     json: Annotated[bool, typer.Option("--json", help="Answer in JSON on stdout.")] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show where an error came from.", hidden=True)] = False,
     version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,  # noqa: ARG001 - answered by its callback

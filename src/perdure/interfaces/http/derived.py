@@ -36,7 +36,7 @@ ANSWER = ""
 """In what a route tells: what the call answers. Other words are names of its parameters."""
 IN_PATH = re.compile(r"\{(\w+)\}")
 PYTHON = re.compile(r"`([A-Z]\w+)`|`(\w+)=True`|\bNone\b")
-ONCE = "The same request with it again is carried out once."
+ONCE = "Your own id of the request: repeated with it, the request is carried out once."
 
 
 @dataclass(frozen=True, slots=True)

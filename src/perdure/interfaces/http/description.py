@@ -220,16 +220,16 @@ ERRORS: Mapping[int, str] = {
 ALWAYS = (401, 403, 422, 429, 503)
 WITH_BODY = (400, 413, 415)
 TAGS: Mapping[str, str] = {
-    "conversation": "The log of a conversation, its sessions, and the summaries over them.",
-    "knowledge": "Memories of a user, and the people, places, organisations and projects in them.",
-    "todos": "What the user means to do, what the agent is doing, and lasting orders of the user to an agent.",
-    "lessons": "How to behave, as learned before; and the agents of the space.",
-    "series": "Time series, and what is covered of them.",
-    "state": "Any JSON under a key, every revision kept.",
-    "context": "Finding again, and what an agent should be given.",
-    "oversight": "What is given to an agent before a goal, and kept of a tool's result.",
-    "portability": "All of a user's data out and in.",
-    "store": "The users of a store, its jobs, and how it is doing.",
+    "conversation": "Messages, sessions and summaries.",
+    "knowledge": "Memories, and the people, places, organisations and projects in them.",
+    "todos": "Todos of the user, tasks of the agent, and standing instructions.",
+    "lessons": "Lasting rules of behaviour, and the agents of the space.",
+    "series": "Time series, and the times that each covers.",
+    "state": "JSON values under keys, with all revisions.",
+    "context": "Search, and the context for a model.",
+    "oversight": "The context for an agent's goal, and the results of its tools.",
+    "portability": "Export and import of a user's data.",
+    "store": "Users, jobs and the health of a store.",
     "access": "API keys, the journal with undo, and the access log.",
     "tools": "State and series as tools for an agent.",
 }

@@ -30,7 +30,7 @@ PARAMETER: dict[str, Any] = {
     "name": HEADER,
     "in": "header",
     "required": False,
-    "description": "Your own id: the same request with it is carried out once.",
+    "description": "Your own id of the request: repeated with it, the request is carried out once.",
     "schema": {"type": "string", "minLength": 1, "maxLength": 400, "pattern": r"^[!-~]+$"},
 }
 ANSWERS_KEPT = 1_000

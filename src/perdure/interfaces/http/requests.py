@@ -144,19 +144,17 @@ def _parameters(of: Dependant) -> Iterator[tuple[str, bool]]:
         yield from _parameters(one)
 
 
-UserId = Annotated[
-    str, Path(min_length=1, max_length=ID_BYTES_MAX, pattern=PLAIN, description="Whose memory.", examples=["ana"])
-]
+UserId = Annotated[str, Path(min_length=1, max_length=ID_BYTES_MAX, pattern=PLAIN, description="The user.", examples=["ana"])]
 AgentId = Annotated[
     str,
     Query(
         min_length=1,
         max_length=ID_BYTES_MAX,
         pattern=PLAIN,
-        description="Which agent talks with the user; `persona` is read as this.",
+        description="The agent; also accepted as `persona`.",
     ),
 ]
-ChannelId = Annotated[str, Query(min_length=1, max_length=ID_BYTES_MAX, pattern=PLAIN, description="On which channel.")]
+ChannelId = Annotated[str, Query(min_length=1, max_length=ID_BYTES_MAX, pattern=PLAIN, description="The channel.")]
 
 
 def repeated(description: str) -> Any:

@@ -103,6 +103,12 @@ def plural(count: int, one: str, many: str | None = None) -> str:
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
+def counted(count: int, kind: str) -> str:
+    """A count of rows of a kind: `1 entity`, `2 memories`, `3 rows`."""
+    one = kind.removesuffix("s") if kind == "rows" else kind
+    return plural(count, one, f"{one[:-1]}ies" if one.endswith("y") else None)
+
+
 def as_json(value: object) -> str:
     """Any value as JSON for people."""
     return json.dumps(plain(value), indent=2, ensure_ascii=False)

@@ -82,8 +82,16 @@ class OperationWords:
     tone: str
 
 
+def is_forgotten(operation: Operation) -> bool:
+    """Whether it is about something that was forgotten since: only that it happened is left."""
+    return operation.key.startswith("forgotten:") and operation.before is None and operation.after is None
+
+
 def change_line(operation: Operation) -> OperationWords:
     """What an operation did, in a line."""
+    if is_forgotten(operation):
+        verb = {"add": "new", "forget": "forgotten"}.get(operation.action) or VERBS.get(operation.action, "changed")
+        return OperationWords(verb, kind_words(operation.kind), "Forgotten", ("journal",), TONES.get(operation.kind, ""))
     body = operation.after if isinstance(operation.after, Mapping) else operation.before
     held: Mapping[str, object] = body if isinstance(body, Mapping) else {}
     text = words_of(operation) or _memory_words(operation.kind, held) or operation.key
@@ -106,7 +114,7 @@ def _verb(operation: Operation) -> str:
     if operation.action.startswith("undo") or operation.why.startswith("undo"):
         return "undone"
     if operation.before is None:
-        return "new"
+        return "proposed" if isinstance(operation.after, Mapping) and operation.after.get("proposes") else "new"
     if operation.after is None:
         return "removed"
     return VERBS.get(operation.action, operation.action.replace("_", " "))

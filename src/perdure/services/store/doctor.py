@@ -52,6 +52,14 @@ _REMEDIES = {
 }
 
 
+def _spoken(seconds: float) -> str:
+    """`12 minutes`, `3 hours`, `2 days`."""
+    for length, unit in ((86_400, "days"), (3_600, "hours")):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds / 60:.0f} minutes"
+
+
 def model_troubles(counts: Sequence[Usage], now: datetime) -> list[str]:
     """A line for each purpose whose last question failed, or most of whose questions do."""
     return [line for _, group in groupby(sorted(counts, key=_purpose), key=_purpose) if (line := _trouble(list(group), now))]
@@ -141,7 +149,7 @@ class Doctor:
         if queue.failing:
             degraded.append(f"jobs: {queue.failing} failed and are tried again; `perdure admin jobs list` says why")
         if queue.late_s > LATE_S:
-            waits = f"jobs: the oldest due one waits for {queue.late_s:.0f} s and no worker takes it"
+            waits = f"jobs: a job has waited {_spoken(queue.late_s)} and no worker takes it"
             degraded.append(f"{waits}; run `perdure worker`, or open with `background=True`")
         asked = tuple(self.store.usage())
         if self.model:

@@ -38,7 +38,7 @@ ACCESS = {
 class ServeOptions:
     host: Annotated[str, typer.Option(help="The address to listen at; one that others reach needs an API key.")] = "127.0.0.1"
     port: Annotated[int, typer.Option(help="The port; 0 takes a free one.")] = PORT
-    demo: Annotated[bool, typer.Option("--demo", help="Show an invented life, in a store of its own.")] = False
+    demo: Annotated[bool, typer.Option("--demo", help="Show demo data, in a store of its own.")] = False
     socket: Annotated[Path | None, typer.Option(help="Listen at a Unix socket of this account instead of a port.")] = None
     no_auth: Annotated[
         bool, typer.Option("--no-auth", help="Ask for no token: every account of this machine may read and delete everything.")

@@ -17,7 +17,7 @@ from perdure.domain.values import dataclass
 from perdure.handles.memory import Memory
 from perdure.interfaces.web.diffs import Field, fields
 from perdure.interfaces.web.page import PageLinks, memory_of, page, redirect_with_notice
-from perdure.interfaces.web.words import LAYERS, OperationWords, change_line
+from perdure.interfaces.web.words import LAYERS, OperationWords, change_line, is_forgotten
 
 router = APIRouter()
 SHOWN = 50
@@ -140,7 +140,7 @@ def _journal_line(one: Operation, here: PageLinks) -> JournalLine:
         line=line,
         link=link,
         fields=fields(one.before, one.after),
-        undoable=record_kind(one.kind) is not None,
+        undoable=record_kind(one.kind) is not None and not is_forgotten(one),
     )
 
 

@@ -233,7 +233,7 @@ def reject(request: Request, proposal: str) -> Response:
     """Refuse what an agent proposes."""
     memory = memory_of(request, "write")
     memory.memories.reject(proposal)
-    return _back_to_proposals(request, memory, proposal, "Rejected, also when it is proposed again.")
+    return _back_to_proposals(request, memory, proposal, "Rejected. It is refused if it is proposed again.")
 
 
 def _back_to_proposals(request: Request, memory: Memory, proposal: str, told: str) -> Response:

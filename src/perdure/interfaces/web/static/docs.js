@@ -20,6 +20,8 @@
     },
     onComplete: () => {
       if (place.dataset.token) ui.preauthorizeApiKey("key", place.dataset.token);
+      // The page has a main part of its own.
+      place.querySelector("main")?.setAttribute("role", "group");
       place.dataset.ready = "";
     },
   });

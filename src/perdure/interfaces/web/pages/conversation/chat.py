@@ -5,7 +5,7 @@ Without a model it shows what one would be given. With scripts the answer is sho
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Form, Request, Response
@@ -16,6 +16,7 @@ from perdure.domain.conversation.messages import Message
 from perdure.domain.errors import InvalidInput, PerdureError
 from perdure.domain.knowledge.entities import Instruction, Todo
 from perdure.domain.knowledge.journal import Operation
+from perdure.domain.knowledge.proposals import Evidence
 from perdure.domain.oversight import Choice, Decision
 from perdure.domain.values import dataclass, field, replace
 from perdure.handles.chat import Chat, ChatQuestion, Exchange
@@ -39,8 +40,8 @@ class LearnedThing:
     kind: str
     text: str
     link: tuple[str, ...]
-    is_new: bool
-    """Whether the message was the first to say it."""
+    how: str
+    """`new` if the message was the first to say it, `known already`, or `corrected` since."""
     undo: int | None
     """The newest change of it, which `undo` takes back."""
     memory: str = ""
@@ -77,6 +78,8 @@ class ChatTurn:
     lessons: Sequence[str] = field(default=())
     """What the model asked to remember of how to behave."""
     is_fresh: bool = False
+    unlearned: str = ""
+    """Why nothing was learned yet."""
 
 
 @router.get("/u/{user:id}/chat")
@@ -125,16 +128,17 @@ def _answered(chat: Chat, question: ChatQuestion, on_text: Callable[[str], None]
     exchange = chat.answer(question, on_text=on_text) if chat.model else None
     if exchange is not None and exchange.reply is not None and on_text is not None:
         on_text(exchange.reply.content)  # before anything is learned, which may take a while
-    problem = _learn(chat.memory)
+    unlearned = _learn(chat.memory)
     replies = () if exchange is None or exchange.reply is None else (exchange.reply,)
     return ChatTurn(
         said=question.said,
         replies=replies,
         given=_given_things(chat, question),
         learned=_learned(chat.memory, {one.id for one in (question.said, *replies)}),
-        problem=_problem(exchange) or problem,
+        problem=_problem(exchange),
         lessons=() if exchange is None or exchange.heard is None else [one.text for one in exchange.heard.appended],
         is_fresh=True,
+        unlearned=unlearned,
     )
 
 
@@ -246,8 +250,14 @@ class _LearnedBefore:
             *((one, "instruction", one.content, ("todos",)) for one in memory.instructions.list(limit=LOOKED_AT)),
         ]
         self._changes: dict[tuple[str, str], Operation] = {}
-        for one in memory.journal.list(LOOKED_AT):
-            self._changes.setdefault((one.kind, one.key), one)
+        self._corrects: dict[str, set[str]] = {}
+        """The messages behind a statement that was corrected, by the id of its correction, which rests on none itself."""
+        for one in reversed(memory.journal.list(LOOKED_AT)):
+            self._changes[one.kind, one.key] = one
+            after = one.after if isinstance(one.after, Mapping) else {}
+            if one.kind == "statement" and after.get("closed_by"):
+                sources = {str(said["message"]) for said in after["evidence"]} or self._corrects.get(one.key, set())
+                self._corrects[str(after["closed_by"])] = sources
 
     def of(self, messages: Set[str]) -> list[LearnedThing]:
         """What rests on one of these messages."""
@@ -256,7 +266,7 @@ class _LearnedBefore:
                 kind="memory",
                 text=one.content,
                 link=("memories", one.memory),
-                is_new=one.evidence[0].message in messages,
+                how=_how(one.evidence, messages),
                 undo=self._undo("statement", one.id),
                 memory=one.memory,
                 statement=one.id,
@@ -266,10 +276,10 @@ class _LearnedBefore:
             )
             for held in self._memories
             for one in held.statements
-            if any(said.message in messages for said in one.evidence)
+            if ({said.message for said in one.evidence} or self._corrects.get(one.id, set())) & messages
         ]
         found += [
-            LearnedThing(kind, text, link, is_new=one.evidence[0].message in messages, undo=self._undo(kind, one.record_key))
+            LearnedThing(kind, text, link, how=_how(one.evidence, messages), undo=self._undo(kind, one.record_key))
             for one, kind, text, link in self._others
             if any(said.message in messages for said in one.evidence)
         ]
@@ -278,3 +288,9 @@ class _LearnedBefore:
     def _undo(self, kind: str, key: str) -> int | None:
         change = self._changes.get((kind, key))
         return None if change is None else change.seq
+
+
+def _how(evidence: Sequence[Evidence], messages: Set[str]) -> str:
+    if not evidence:
+        return "corrected"
+    return "new" if evidence[0].message in messages else "known already"

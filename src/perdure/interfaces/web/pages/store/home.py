@@ -19,15 +19,19 @@ from perdure.interfaces.access import LOCAL, AccessDenied
 from perdure.interfaces.connect import program_path, store_words
 from perdure.interfaces.demo import data as demo_data
 from perdure.interfaces.web.charts import activity
+from perdure.interfaces.web.filters import short
 from perdure.interfaces.web.page import address, door, memory_of, own_page, page, redirect_with_notice
 from perdure.interfaces.web.words import change_line, local_now
 
 router = APIRouter()
 DAYS = 30
 RECENT = 10
+PROPOSALS_MAX = 200
 LOOKED_AT = 300
 TELLING = ("statement", "todo", "lesson", "instruction", "memory", "entity", "suggestion", "task")
 """Kinds of rows that say something to people, the most telling first."""
+WORDED = ("statement", "todo", "task", "lesson", "instruction")
+"""Of these, what a row says names the change."""
 DUE_DAYS = 7
 FALLBACK_USER = "me"
 USERS_SHOWN = 1_000
@@ -72,10 +76,9 @@ def undo(
     """Take an action back, and return to where that was asked."""
     memory = memory_of(request, "write")
     memory.undo(operation, cascade=cascade)
-    newest = memory.journal.list(1)
-    return redirect_with_notice(
-        request, own_page(request, back), f"Operation {operation} is undone.", undo=newest[0] if newest else None
-    )
+    [undone], newest = memory.journal.list(1, before=operation + 1), memory.journal.list(1)
+    told = f"Undone: {short(change_line(undone).text)}" if undone.kind in WORDED else "The change is undone."
+    return redirect_with_notice(request, own_page(request, back), told, undo=newest[0] if newest else None)
 
 
 @router.get("/u/{user:id}")
@@ -91,6 +94,7 @@ def home(request: Request) -> Response:
         "home.html",
         overview=overview,
         lessons=len(lessons),
+        proposals=len(memory.memories.proposals(PROPOSALS_MAX)),
         memories=sum(one.count for one in memory.memories.groups()),
         chart=activity(overview.days),
         due=memory.todos.list(due_before=now + timedelta(days=DUE_DAYS), limit=8),

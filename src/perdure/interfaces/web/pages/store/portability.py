@@ -14,7 +14,7 @@ from perdure.domain.errors import InvalidInput
 from perdure.domain.text.rules import brief
 from perdure.handles.memory import Memory
 from perdure.interfaces.forecast import forecast
-from perdure.interfaces.web.filters import plural
+from perdure.interfaces.web.filters import counted, plural
 from perdure.interfaces.web.page import PageLinks, memory_of, page, redirect_with_notice
 from perdure.services.forget.forget import ForgetReport
 
@@ -58,6 +58,7 @@ def show(request: Request) -> Response:
         request,
         "data.html",
         counts=memory.admin.overview(days=1).counts,
+        memories=sum(one.count for one in memory.memories.groups()),
         entities=memory.entities.list(limit=NAMES),
         formats=FORMATS,
     )
@@ -113,7 +114,7 @@ def _told_of(done: ForgetReport) -> str:
     waiting = f" {plural(done.pending, 'job')} still to learn from messages: forget again afterwards." if done.pending else ""
     if done.nothing:
         return "There was nothing to forget." + waiting
-    removed = [f"{count:,} {kind.replace('_', ' ')}" for kind, count in done.removed.items() if count]
+    removed = [counted(count, kind.replace("_", " ")) for kind, count in done.removed.items() if count]
     struck = sum(done.redacted.values())
     parts = [
         f"Removed: {', '.join(removed)}." if removed else "",

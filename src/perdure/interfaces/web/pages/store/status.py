@@ -66,7 +66,7 @@ def _parts(engine: Engine, *, checked: bool) -> Iterator[PartStatus]:
     for line in found.degraded:
         about, _, words = line.partition(": ")
         wrong, _, remedy = (words or line).partition("; ")
-        problems[ABOUT.get(about, "store")].append((wrong, remedy))
+        problems[ABOUT.get(about, "store")].append((_sentence(wrong), _sentence(remedy)))
     facts = _store_facts(found.store)
     if isinstance(found, DoctorReport):
         facts["Round trip"] = lasting(found.round_trip_ms / 1000)
@@ -81,10 +81,14 @@ def _part_status(part: str, name: str, facts: Mapping[str, str], problems: Seque
 
 
 def _model_status(one: PartReport, problems: Sequence[tuple[str, str]]) -> PartStatus:
-    wrong = [*([(one.problem, one.remedy)] if one.problem else []), *problems]
+    wrong = [*([(_sentence(one.problem), one.remedy)] if one.problem else []), *problems]
     state = "wrong" if wrong else {"off": "off", "answers": "ok"}.get(one.state, "unchecked")
     facts = {"Answered in": lasting(one.took_ms / 1000)} if one.state == "answers" else {}
     return PartStatus(TITLES[one.part], one.name or OFF[one.part], state, facts, wrong)
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _store_facts(store: StoreDescription) -> dict[str, str]:
