@@ -402,7 +402,7 @@ def learn_of_john(cli: Cli) -> str:
             "memory people|person|john_doe|relationship; 1 statement; 1 message;",
         ),
         (("--messages", "m1", "m2"), "2 messages; what was learned from them alone"),
-        (("--everything",), "1 session; 1 memory; 1 entity; 0 state keys; 0 series; all else"),
+        (("--everything",), "1 session; 1 memory; 1 entity; 0 state keys; 0 series; everything else"),
     ],
 )
 def test_forgetting_says_what_would_go_and_needs_a_yes(cli: Cli, what: tuple[str, ...], told: str) -> None:
