@@ -769,6 +769,27 @@ def test_what_is_learned_from_the_history_is_among_the_facts(known: Known) -> No
     assert any("Ana Lopez" in fact for fact in manager.load("user:agent:1").facts)
 
 
+def test_a_revision_has_the_facts_that_were_known_when_it_was_saved(known: Known) -> None:
+    """S2-47, X-28: not the document's own alone, and not what was learned later."""
+    engine, ana, manager = known
+    clock: Any = engine._clock
+    ana.remember("Lives in Austin", attribute="lives_in", value="Austin")
+    context = manager.load("user:agent:1")
+    context.facts.append("Project uses Rust 1.75")
+    manager.save(context)
+    clock.move(hours=1)
+    ana.remember("Lives in Seattle", attribute="lives_in", value="Seattle")
+    context = manager.load("user:agent:1")
+    context.facts.append("Prefers verbose output")
+    manager.save(context)
+    assert manager.load("user:agent:1", revision=1).facts == ["Lives in Austin", "Project uses Rust 1.75"]
+    now = ["Lives in Seattle", "Prefers verbose output", "Project uses Rust 1.75"]
+    assert sorted(manager.load("user:agent:1", revision=2).facts) == sorted(manager.load("user:agent:1").facts) == now
+    [rust] = [one for one in ana.memories.list() if "Rust" in one.content]
+    ana.forget(memory=rust.memory.record_key)
+    assert manager.load("user:agent:1", revision=1).facts == ["Lives in Austin"]
+
+
 def test_the_tasks_of_the_agent_are_those_of_its_documents(known: Known) -> None:
     """S2-10, X-32."""
     _, ana, manager = known

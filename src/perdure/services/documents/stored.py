@@ -87,7 +87,17 @@ class ScopeView:
     def show(self, context: ContextData, scope: Scope, record: DocumentRecord | None) -> ContextData:
         """Add to a loaded document what is known and done, and leave out of its own facts what no longer holds."""
         taught = {} if record is None else record.taught
-        over = self._over(scope, taught)
+        self.complete_facts(context, scope, taught)
+        own = {task.id for task in context.active_tasks}
+        context.active_tasks += [_task(one) for one in self._tasks(scope) if one.id not in own]
+        return context
+
+    def complete_facts(
+        self, context: ContextData, scope: Scope, taught: Mapping[str, Sequence[str]], known_at: datetime | None = None
+    ) -> None:
+        """Add to a document's own facts what else its agent knows, or knew then, and leave out what no longer holds. Of a
+        revision that is what was forgotten."""
+        over = self._over(scope, taught, past=known_at is not None)
         context.facts[:] = [fact for fact in context.facts if fact not in over]
         mine = {statement for ids in taught.values() for statement in ids}
         held = set(map(normalised_fact, context.facts))
@@ -95,15 +105,12 @@ class ScopeView:
         context.facts += sorted(
             {
                 statement.content
-                for statement in self._current(scope)
+                for statement in self._current(scope, known_at)
                 if statement.id not in mine and normalised_fact(statement.content) not in held
             }
         )
         if in_order:
             context.facts.sort()
-        own = {task.id for task in context.active_tasks}
-        context.active_tasks += [_task(one) for one in self._tasks(scope) if one.id not in own]
-        return context
 
     def saving(self, context: ContextData, scope: Scope, *, whole: bool) -> ScopeSaving:
         """What saving a document needs to know, and what it may have to remember, made before the transaction."""
@@ -121,19 +128,19 @@ class ScopeView:
             if found is not None and found.is_live() and found.trust == "agent" and found.mentions == 1 and not found.evidence:
                 ledger.put_statement(found.closed(valid_to=now, at=now, by=None, reason="its document was deleted"))
 
-    def _current(self, scope: Scope) -> list[Statement]:
+    def _current(self, scope: Scope, known_at: datetime | None = None) -> list[Statement]:
         rows = min(FACTS_SHOWN, self.knowledge.limits.page_rows_max)
-        found = self.knowledge.list_(scope, MemoryQuery(limit=rows))
+        found = self.knowledge.list_(scope, MemoryQuery(known_at=known_at, limit=rows))
         return [statement for one in found for statement in one.statements]
 
     def _tasks(self, scope: Scope) -> list[AgentTask]:
         return self.todos.list_tasks(scope, closed=False, limit=min(TASKS_SHOWN, self.todos.limits.page_rows_max))
 
-    def _over(self, scope: Scope, taught: Mapping[str, Sequence[str]]) -> set[str]:
-        """The document's own facts that were remembered, and then superseded, ended or forgotten."""
+    def _over(self, scope: Scope, taught: Mapping[str, Sequence[str]], *, past: bool) -> set[str]:
+        """The document's own facts that were remembered, and then superseded, ended or forgotten; if `past`, forgotten."""
 
         def work(view: View) -> set[str]:
-            return {fact for fact, ids in taught.items() if not any(_stands(view, one) for one in ids)}
+            return {fact for fact, ids in taught.items() if not any(_stands(view, one, past=past) for one in ids)}
 
         return self.store.read(scope.owner, work) if taught else set()
 
@@ -179,10 +186,10 @@ class ScopeSaving:
         return True
 
 
-def _stands(view: View, statement: str) -> bool:
+def _stands(view: View, statement: str, *, past: bool) -> bool:
     held = view.records.find("statement", statement)
-    if held is None:
-        return False
+    if held is None or past:
+        return held is not None
     found = to_statement(held.body)
     return found.is_live() or found.is_pending
 
@@ -246,17 +253,23 @@ class StoredContexts:
     def load_version(self, session_id: str, revision: int) -> ContextData | None:
         place = self.place(session_id)
 
-        def work(view: View) -> ContextData | None:
-            record = record_of(view.state.find_revision(place.key, revision), place.key)
-            if record is None:
+        def work(view: View) -> tuple[ContextData, DocumentRecord, datetime] | None:
+            saved = view.state.find_revision(place.key, revision)
+            record = record_of(saved, place.key)
+            if saved is None or record is None:
                 return None
             held = held_as_saved(view, place, record, revision)
             shown = shown_of(view, held, held.places(record.boundary, record.last))
             found = document(session_id, record, [one.entry for one in shown], held.summary, Tally(Address(), 0))
             found.revision = revision
-            return found
+            return found, record, saved.saved_at
 
-        return self.store.read(place.scope.owner, work)
+        past = self.store.read(place.scope.owner, work)
+        if past is None:
+            return None
+        context, record, saved_at = past
+        self.around.complete_facts(context, place.scope, record.taught, saved_at)
+        return context
 
     def with_archive(self, session_id: str) -> tuple[ContextData, list[Archived]]:
         place = self.place(session_id)
