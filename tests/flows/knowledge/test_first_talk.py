@@ -81,6 +81,27 @@ def test_a_relation_is_one_if_it_is_remembered_under_people(
     assert (held["memoryKey"], held["importance"], held["content"]) == (key, 2, said)
 
 
+def test_what_the_user_works_on_is_a_project_however_it_is_said(ana: perdure.Memory) -> None:
+    """S3-3, S3-5: the seed's own example, said and remembered, is one memory."""
+    ana.append("user", "I'm working on the dashboard redesign.")
+    ana.remember("Working on dashboard redesign", "PROJECT")
+    [held] = ana.memories.list("PROJECT", form="seed")
+    assert (held["memoryKey"], held["entityRefs"]) == (
+        "project|project|dashboard_redesign|fact",
+        ["project:dashboard_redesign"],
+    )
+    assert (held["entityLabel"], held["content"]) == ("dashboard redesign", "Working on dashboard redesign")
+
+
+def test_a_private_memory_is_found_by_its_key_as_listed(ana: perdure.Memory) -> None:
+    """S3-11, S3-12, X-45: `memoryKey` alone, by the agent that sees it."""
+    ana.remember("Is afraid of races", visible_to=ana.scope.address.agent)
+    [held] = ana.memories.list(form="seed")
+    assert held["id"] != held["memoryKey"]
+    assert ana.memories.pin(held["memoryKey"]).memory.pinned
+    assert ana.memories.get(held["memoryKey"]).content == "Is afraid of races"
+
+
 def test_what_is_said_of_somebody_else_than_its_words_name_stays_as_it_is(ana: perdure.Memory) -> None:
     ana.remember("My boss is Tom", "PEOPLE", entities=["person:John Doe"])
     [held] = ana.memories.list("PEOPLE", form="seed")

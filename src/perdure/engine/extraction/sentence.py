@@ -158,6 +158,8 @@ def _own_form(verb: str) -> str | None:
     """A verb of the third person, or of the past, as it stands after `I`."""
     if verb in _HELPERS:
         return _HELPERS[verb]
+    if verb in _DOING:
+        return f"am {verb}"
     if verb.endswith("ed") or verb in _PAST:
         return verb
     if not verb.isalpha() or not verb.endswith("s") or verb.endswith("ss"):
@@ -167,4 +169,5 @@ def _own_form(verb: str) -> str | None:
     return verb[:-2] if verb.endswith(("shes", "ches", "sses", "xes", "zes")) else verb[:-1]
 
 
+_DOING = frozenset(("working", "building", "developing", "designing", "creating", "leading", "managing", "living", "studying"))
 _PAST = frozenset(("left", "quit", "got", "grew", "began", "became", "was", "had", "took", "bought", "sold", "went"))

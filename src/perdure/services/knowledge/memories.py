@@ -22,6 +22,7 @@ from perdure.domain.knowledge.memories import (
     Writer,
     actor_of,
     only_people,
+    record_key,
     source_of,
     to_memory,
     to_statement,
@@ -350,9 +351,10 @@ def _joined(outcomes: Sequence[Outcome]) -> Outcome:
 
 
 def _key_of(view: View, scope: Scope, key: str) -> str:
-    """The record key of a memory that the agent may see, also if its reference is written with its type."""
+    """The record key of a memory that the agent may see, also if its reference is written with its type, and also the key
+    alone of one that only this agent sees."""
     utf8_size(key, "a memory's key")
-    names = [key]
+    names = [key, record_key(key, scope.address.agent)]
     with suppress(InvalidInput):
         names.append(str(parse_key(key)))
     for name in names:
