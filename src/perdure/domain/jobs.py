@@ -184,7 +184,9 @@ def stranded_after(now: datetime) -> datetime:
 
 def holds_lease(held: Job | None, job: Job) -> bool:
     """Whether the run that claimed `job` may still settle it."""
-    return held is not None and held.state == "running" and held.fence == job.fence
+    # One of an owner who was erased, and speaks again, may have the same fence.
+    claim = (job.fence, job.created_at)
+    return held is not None and held.state == "running" and (held.fence, held.created_at) == claim
 
 
 def settled(held: Job, end: Settlement, now: datetime) -> Job:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from perdure.domain.knowledge.proposals import Evidence, Extraction, ExtractionR
 from perdure.ports.tables.rows import TABLES
 from perdure.services.conversation.intake import Intake
 from perdure.testing import StoppedClock
-from scripted import WaitingSummariser
+from scripted import ScriptedSummariser, WaitingSummariser
 
 SECRET = "xanadupolis"
 WAIT_S = 60
@@ -166,4 +167,93 @@ def test_what_is_said_in_the_place_of_messages_that_went_while_they_were_counted
         assert deeds == []
         assert ana.conversation.tally("talk").up_to_seq == (1 if how == "deleted" else 4)
         assert ana.recall("harbour").hits[0].text == "The harbour is closed"
+        assert engine.verify().clean
+
+
+class Relay:
+    """Two at the same work, of whom the first is done while the second is at it, and the user was erased in between."""
+
+    def __init__(self) -> None:
+        self.takes: list[Callable[[], None]] = [self._first, self._second]
+        self.second: threading.Thread | None = None
+        self.meanwhile: Callable[[], threading.Thread] | None = None
+        self.second_is_at_it, self.first_is_done = threading.Event(), threading.Event()
+
+    def take(self) -> None:
+        if self.takes:
+            self.takes.pop(0)()
+
+    def run(self, first: Callable[[], object], meanwhile: Callable[[], object], second: Callable[[], object]) -> None:
+        def begin() -> threading.Thread:
+            meanwhile()
+            return threading.Thread(target=second)
+
+        self.meanwhile = begin
+        first()
+        self.first_is_done.set()
+        assert self.second is not None
+        self.second.join(WAIT_S)
+
+    def _first(self) -> None:
+        assert self.meanwhile is not None
+        self.second = self.meanwhile()
+        self.second.start()
+        assert self.second_is_at_it.wait(WAIT_S)
+
+    def _second(self) -> None:
+        self.second_is_at_it.set()
+        assert self.first_is_done.wait(WAIT_S)
+
+
+class RelayedExtractor(WaitingExtractor):
+    def __init__(self, relay: Relay) -> None:
+        super().__init__()
+        self.asked.set()
+        self.relay = relay
+
+    def extract(self, request: ExtractionRequest) -> Extraction:
+        self.relay.take()
+        return super().extract(request)
+
+
+def begin_anew(ana: perdure.Memory, clock: StoppedClock) -> None:
+    ana.forget(user=True)
+    clock.move(seconds=1)
+    for number in range(6):
+        ana.append("user", f"I like tea {number}", id=f"n{number}")
+
+
+@pytest.mark.parametrize("who", ["a worker", "a caller"])
+def test_nothing_is_learned_from_a_user_who_was_erased_and_speaks_again(
+    backend: Any, clock: StoppedClock, tmp_path: Path, who: str
+) -> None:
+    relay = Relay()
+    with perdure.open(settings=backend.settings, clock=clock, extractor=RelayedExtractor(relay)) as engine:
+        ana = talk(engine)
+        work = partial(engine.process, WAIT_S)
+        relay.run(work if who == "a worker" else ana.memories.extract, partial(begin_anew, ana, clock), work)
+        assert left_of_it(engine, tmp_path) == []
+        drain(engine, clock)
+        learned = {one.content for memory in ana.memories.list() for one in memory.statements}
+        assert learned == {f"Said I like tea {number}" for number in range(6)}
+        assert engine.verify().clean
+
+
+def test_no_summary_tells_of_a_user_who_was_erased_and_speaks_again(backend: Any, clock: StoppedClock, tmp_path: Path) -> None:
+    relay = Relay()
+
+    def tell(request: perdure.SummaryRequest) -> perdure.Summary:
+        relay.take()
+        return perdure.Summary(" ".join(message.content for message in request.messages))
+
+    files = str(tmp_path / "files")
+    model = ScriptedSummariser(answer=tell)
+    with backend.open(clock=clock, summariser=model, profile="complete", files_dir=files) as engine:
+        ana = talk(engine)
+        work = partial(engine.process, WAIT_S)
+        relay.run(work, partial(begin_anew, ana, clock), work)
+        assert left_of_it(engine, tmp_path) == []
+        drain(engine, clock)
+        assert left_of_it(engine, tmp_path) == []
+        assert "tea" in ana.conversation.digests("rolling")[-1].text
         assert engine.verify().clean

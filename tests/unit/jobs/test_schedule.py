@@ -94,6 +94,10 @@ class TestJobLaws:
         assert not holds_lease(second, first)
         assert not holds_lease(None, first)
 
+    def test_a_job_that_was_erased_and_enqueued_anew_is_another_one(self) -> None:
+        first = a_job()
+        assert not holds_lease(replace(first, created_at=first.created_at + timedelta(microseconds=1)), first)
+
     def test_only_running_jobs_are_leased(self) -> None:
         first = a_job()
         assert not holds_lease(settled(first, after_success(first, NOW), NOW), first)

@@ -23,6 +23,9 @@ class MemoryAccesses:
         key = self._tables.find(STATE_KEYS, ERASURES)
         return forms.OwnerVersion(0 if key is None else key.revision, "" if head is None else head.incarnation)
 
+    def version(self) -> forms.OwnerVersion:
+        return self.standing()
+
     def list_accesses(self, *, limit: int, before: str | None = None) -> list[Access]:
         rows = self._newest_first()
         if before is not None:

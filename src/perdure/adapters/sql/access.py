@@ -24,6 +24,10 @@ class SqlAccesses:
         found = self._run.all("state_revision", key=ERASURES)
         return forms.OwnerVersion(int(found[0][0]) if found else 0, to_head(head[0]).incarnation if head else "")
 
+    def version(self) -> forms.OwnerVersion:
+        [(count, incarnation)] = self._run.all("owner_version", key=ERASURES)
+        return forms.OwnerVersion(int(count), incarnation)
+
     def list_accesses(self, *, limit: int, before: str | None = None) -> list[Access]:
         top, last_id = MAX_INTEGER, ""
         if before is not None:

@@ -37,6 +37,14 @@ class AccessView(Protocol):
     def standing(self) -> OwnerVersion:
         """In `write`, nobody forgets anything of this owner's until the transaction ends; others may log meanwhile."""
 
+    def version(self) -> OwnerVersion:
+        """The same, and nobody is kept off.
+
+        What was made of words that were read before is stored only if it holds since then. In a transaction it is asked for
+        once the session is locked: anyone who forgets has counted before, and lets go of the session afterwards. Looking takes
+        no lock: they lock the number first and the sessions then, so that the two would wait for each other.
+        """
+
     def list_accesses(self, *, limit: int, before: str | None = None) -> Sequence[Access]:
         """The one that was stored last comes first.
 

@@ -18,8 +18,8 @@ from perdure.domain.values import dataclass, replace
 from perdure.engine.conversation.jobs import session_job
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store, Tx, View
+from perdure.ports.tables.access import OwnerVersion
 from perdure.services.index.writes import enter_digests
-from perdure.services.jobs.idempotency import erasures
 from perdure.services.jobs.worker import Effect, RunLater
 from perdure.services.models.writer import DigestRequest, DigestWriter, SummaryFailed, WrittenDigest
 
@@ -36,12 +36,12 @@ class _Base:
 
     session: Session | None
     digest: Digest | None
+    version: OwnerVersion
     casual: bool
     turns: int = 0
     to_condense: tuple[Session, ...] = ()
     small_talk: tuple[Session, ...] = ()
     """Sessions of casual channels: the spine passes them over."""
-    erasures: int = 0
 
     @property
     def text(self) -> str:
@@ -154,13 +154,13 @@ class Digests:
                     turns=talk.count_turns(),
                     to_condense=tuple(one for one in waiting if one.address not in casual),
                     small_talk=tuple(one for one in waiting if one.address in casual),
-                    erasures=erasures(view),
+                    version=view.accesses.version(),
                 )
             state = talk.find_agent_state(address)
             session = view.find_session(address, number)
             gone = session is None or session.deleted_at is not None
             is_casual = state is not None and state.casual
-            return _Base(None if gone else session, digest, casual=is_casual, erasures=erasures(view))
+            return _Base(None if gone else session, digest, casual=is_casual, version=view.accesses.version())
 
         return self.store.read(owner, work)
 
@@ -210,7 +210,7 @@ class Digests:
                 return False
         if talk.latest_digest(made.address, made.session_number, made.kind) != base.digest:
             return False
-        if erasures(tx) != base.erasures:
+        if not tx.accesses.version().holds_since(base.version):
             # What it tells may have been forgotten since it was read: another run reads again.
             again = NewJob(job.kind, job.key, made.made_at, job.payload)
             tx.enqueue(again, now=made.made_at, queue_max=2**31)

@@ -24,8 +24,8 @@ from perdure.engine.summary.pins import carried, fit_pins
 from perdure.engine.text.sentences import count_words, cut_text
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store, Tx, View
+from perdure.ports.tables.access import OwnerVersion
 from perdure.services.index.writes import enter_digests, leave_digests
-from perdure.services.jobs.idempotency import erasures
 from perdure.services.lessons.lessons import Lessons
 from perdure.services.models.writer import DigestRequest, DigestWriter, WrittenDigest
 
@@ -62,7 +62,7 @@ class _WorkingSet:
     working: list[Message]
     whole: bool
     """Whether `working` is all of the working set."""
-    erasures: int = 0
+    version: OwnerVersion
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +212,7 @@ class Folds:
             working = view.list_messages(MessageQuery(where.address, self._read_max, where.number, after=after))
             fold = view.conversation.latest_digest(where.address, where.number, "fold")
             whole = len(working) == session.working
-            return _WorkingSet(session, fold, working, whole=whole, erasures=erasures(view))
+            return _WorkingSet(session, fold, working, whole=whole, version=view.accesses.version())
 
         return self.store.read(where.owner, work)
 
@@ -284,7 +284,7 @@ class Folds:
             newest = tx.conversation.latest_digest(where.address, where.number, "fold")
             if session.boundary_seq != reading.session.boundary_seq or newest != base:
                 return None
-            if erasures(tx) != reading.erasures:
+            if not tx.accesses.version().holds_since(reading.version):
                 return None  # what was read may be forgotten by now
             if session.messages > last_seq and not self._starts_turn(tx, where, last_seq + 1):
                 return None

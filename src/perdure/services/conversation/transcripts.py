@@ -16,7 +16,7 @@ from perdure.engine.conversation.jobs import TRANSCRIPT, session_job
 from perdure.engine.conversation.transcript import grown, read_head, read_messages, survey, topic
 from perdure.ports.files import Extension, TranscriptFile, TranscriptFiles, TranscriptPlace
 from perdure.ports.store import Store, View
-from perdure.services.jobs.idempotency import erasures
+from perdure.ports.tables.access import OwnerVersion
 from perdure.services.jobs.worker import Handler
 
 MESSAGES_MIN = 3
@@ -138,14 +138,14 @@ def _write_transcript(store: Store, transcripts: Transcripts, job: Job, messages
     address = Address(job.payload["agent"], job.payload["channel"])
     number: int = job.payload["session_number"]
 
-    def look(view: View) -> tuple[int, Session | None]:
-        return erasures(view), view.find_session(address, number)
+    def look(view: View) -> tuple[OwnerVersion, Session | None]:
+        return view.accesses.version(), view.find_session(address, number)
 
     def page(after: int) -> list[Message]:
         query = MessageQuery(address, MESSAGES_PER_PAGE, number, after=Cursor(number, after))
         return store.read(job.owner, lambda view: view.list_messages(query))
 
-    count, session = store.read(job.owner, look)
+    seen, session = store.read(job.owner, look)
     if session is None:
         return True
     place = place_of(job.owner, session)
@@ -155,7 +155,7 @@ def _write_transcript(store: Store, transcripts: Transcripts, job: Job, messages
 
     def still() -> bool:
         now, held = store.read(job.owner, look)
-        return now == count and held is not None and held.id == session.id and held.deleted_at is None
+        return now.holds_since(seen) and held is not None and held.id == session.id and held.deleted_at is None
 
     if job.payload.get("anew"):
         transcripts.remove(place)

@@ -30,10 +30,10 @@ from perdure.engine.conversation.jobs import (
 from perdure.engine.knowledge.curator import is_due
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store, Tx, View
+from perdure.ports.tables.access import OwnerVersion
 from perdure.services.conversation.digests import covered, rolling_is_due, spine_is_due
 from perdure.services.conversation.folds import Folds, SessionKey, working_tokens
 from perdure.services.index.unread import SessionPlace
-from perdure.services.jobs.idempotency import erasures
 from perdure.services.jobs.worker import Effect, Handler, RunLater
 from perdure.services.knowledge.ledger import count_active
 from perdure.services.models.writer import SummaryFailed
@@ -211,13 +211,13 @@ def tally_handler(
         address = Address(job.payload["agent"], job.payload["channel"])
         number: int = job.payload["session_number"]
 
-        def read(view: View) -> tuple[int, Tally, list[Message]]:
-            erased, found = view.together(partial(erasures, view), partial(view.find_tally, address, number))
+        def read(view: View) -> tuple[OwnerVersion, Tally, list[Message]]:
+            seen, found = view.together(view.accesses.version, partial(view.find_tally, address, number))
             held = found or Tally(address, number)
             query = MessageQuery(address, messages_per_run, number, after=Cursor(number, held.up_to_seq))
-            return erased, held, view.list_messages(query)
+            return seen, held, view.list_messages(query)
 
-        erased, held, messages = store.read(job.owner, read)
+        seen, held, messages = store.read(job.owner, read)
         if not messages:
             return None if after is None else after(address, number)
         read_up_to(job.owner, (address, number), messages[-1].seq)
@@ -230,7 +230,7 @@ def tally_handler(
             if session is None or session.deleted_at is not None:
                 return  # deleted while this was counted
             # What was counted may be gone by now, and others in its place: a session may go on under the id of a deleted one.
-            whole = erasures(tx) == erased
+            whole = tx.accesses.version().holds_since(seen)
             if whole:
                 tx.put_tally(counted, by=by)
                 if after is not None:

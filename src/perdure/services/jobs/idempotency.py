@@ -17,7 +17,7 @@ from perdure.domain.state import Revision
 from perdure.domain.text.rules import check_id, compact_json
 from perdure.domain.values import dataclass, replace
 from perdure.ports.clock import Clock
-from perdure.ports.store import Store, Tx, View
+from perdure.ports.store import Store, Tx
 
 PREFIX = f"{RESERVED}once/"
 DAYS_KEPT = 2
@@ -52,7 +52,7 @@ class IdempotentRequests:
         keys = [f"{PREFIX}{day:%Y-%m-%d}/{digest}" for day in days]
 
         def work(tx: Tx) -> RequestState:
-            count = erasures(tx)
+            count = tx.accesses.version().erasures
             for key in keys:
                 held = tx.state.find(key)
                 if held is not None and held.body is not None:
@@ -90,17 +90,6 @@ def note_erasure(tx: Tx, now: datetime) -> None:
     held = tx.state.find(ERASURES)
     number = 1 if held is None else held.number + 1
     tx.state.put(Revision(ERASURES, number, "1", now, request=f"erasure {number}"), keep=1)
-
-
-def erasures(view: View) -> int:
-    """How often something of the owner's was forgotten or deleted.
-
-    What was made of words that were read before is stored only if the number is still the same. In a transaction it is
-    asked for once the session is locked: anyone who forgets has counted before, and lets go of the session afterwards. Looking
-    takes no lock: they lock the number first and the sessions then, so that the two would wait for each other.
-    """
-    newest = view.state.list_revisions(ERASURES, limit=1)
-    return newest[0].number if newest else 0
 
 
 def _request_state(held: Revision, mine: str, fingerprint: str) -> RequestState:

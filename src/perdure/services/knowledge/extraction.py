@@ -38,7 +38,7 @@ from perdure.engine.text.sentences import sentence_spans
 from perdure.ports.clock import Clock
 from perdure.ports.models import Extractor
 from perdure.ports.store import Store, Tx, View
-from perdure.services.jobs.idempotency import erasures
+from perdure.ports.tables.access import OwnerVersion
 from perdure.services.jobs.worker import Effect, RunLater
 from perdure.services.knowledge.commit import Submission, check_proposal, commit_in, reject
 from perdure.services.knowledge.instructions import take_order
@@ -84,7 +84,7 @@ class _UnreadMessages:
     known: tuple[EntityName, ...]
     casual: bool
     private: bool
-    erasures: int
+    version: OwnerVersion
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class ExtractionService:
 
         def effect(tx: Tx) -> None:
             self._commit(tx, reading, found, ids, extractor.name)
-            if erasures(tx) != reading.erasures:
+            if not tx.accesses.version().holds_since(reading.version):
                 # Something was forgotten since it was read, so nothing was learned: another run reads again.
                 now = self.clock.now()
                 tx.enqueue(NewJob(job.kind, job.key, now, job.payload), now=now, queue_max=2**31)
@@ -233,7 +233,7 @@ class ExtractionService:
             tuple(EntityName(one.type, one.label) for one in entities if one.visible_to in (None, address.agent)),
             casual=state is not None and state.casual,
             private=state is not None and state.private,
-            erasures=erasures(view),
+            version=view.accesses.version(),
         )
 
     def _found_by(self, job: Job, reading: _UnreadMessages) -> tuple[Extractor, _SortedProposals]:
@@ -272,7 +272,7 @@ class ExtractionService:
         session = tx.find_session(reading.session.address, reading.session.number)
         if session is None or session.deleted_at is not None or session.learned_seq != reading.session.learned_seq:
             return ExtractionReport()  # deleted, or another run was faster
-        if erasures(tx) != reading.erasures:
+        if not tx.accesses.version().holds_since(reading.version):
             return ExtractionReport()  # what was read may be forgotten by now
         now = self.clock.now()
         by = Attribution(actor, now, "extracted from messages")

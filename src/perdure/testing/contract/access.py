@@ -48,7 +48,10 @@ def listed(store: Store, *, owner: Owner = ANA, limit: int = 100, before: str | 
 
 
 def standing(store: Store, owner: Owner = ANA) -> OwnerVersion:
-    return store.read(owner, lambda view: view.accesses.standing())
+    held = store.read(owner, lambda view: view.accesses.standing())
+    assert store.read(owner, lambda view: view.accesses.version()) == held
+    assert store.write(owner, lambda tx: tx.accesses.version()) == held
+    return held
 
 
 class AccessContract:

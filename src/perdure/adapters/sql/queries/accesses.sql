@@ -1,5 +1,10 @@
 -- The access log.
 
+-- name: owner_version
+SELECT
+    (SELECT coalesce(max(revision), 0) FROM state_keys WHERE space = :space AND user_id = :user_id AND key = :key),
+    (SELECT coalesce(max(incarnation), '') FROM index_heads WHERE space = :space AND user_id = :user_id);
+
 -- name: find_access
 SELECT * FROM accesses WHERE space = :space AND user_id = :user_id AND id = :id;
 
