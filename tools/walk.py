@@ -122,10 +122,15 @@ class Tracer:
         walk.enter(function, None if above is None else function_of(above.f_code))
 
 
-@cache
 def function_of(code: CodeType) -> Function | None:
-    path = Path(code.co_filename)
-    names = [name for name in code.co_qualname.split(".") if not name.startswith("<")]
+    # By its names: two functions alike on the same line of two files have codes that are equal.
+    return _named(code.co_filename, code.co_qualname)
+
+
+@cache
+def _named(file: str, qualified: str) -> Function | None:
+    path = Path(file)
+    names = [name for name in qualified.split(".") if not name.startswith("<")]
     if not names or not path.is_relative_to(SRC) or path in (DECLARATION, CLOCK, VALUES):
         return None
     return Function(path.relative_to(SRC).as_posix(), ".".join(names))

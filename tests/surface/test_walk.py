@@ -46,6 +46,16 @@ def test_a_walk_is_read_from_the_outside_in(walks: dict[str, Walk]) -> None:
     assert any(line.strip().startswith("adapters/sqlite/store.py ") for line in lines)
 
 
+def test_functions_that_are_alike_are_told_apart_by_their_files() -> None:
+    text = "def __init__(self, run): self.run = run"
+    codes = [
+        next(one for one in compile(text, str(walk.SRC / name), "exec").co_consts if hasattr(one, "co_code"))
+        for name in ("a.py", "b.py")
+    ]
+    assert codes[0] == codes[1]
+    assert [walk.function_of(code) for code in codes] == [Function("a.py", "__init__"), Function("b.py", "__init__")]
+
+
 def test_a_change_of_room_is_counted_once_for_each_pair_of_functions() -> None:
     trip = Walk()
     ask, read, row = Function("handles/a.py", "ask"), Function("services/b.py", "read"), Function("services/c.py", "row")
