@@ -188,7 +188,11 @@ class Knowledge(RuleBasedStateMachine):
         now = self.clock.now()
         for agent in AGENTS:
             memories = self.memory(agent).memories.list(archived=True, limit=1_000)
-            listed = [one.id for memory in memories for one in memory.statements]
+            # A memory that was folded is listed with what it said, which belongs to the fold since.
+            folded = {one.memory.record_key for one in memories if one.memory.status == "ARCHIVED" and one.memory.folded_into}
+            said = [(memory.memory.record_key, one) for memory in memories for one in memory.statements]
+            assert all(one.memory == key or key in folded for key, one in said)
+            listed = [one.id for key, one in said if one.memory == key]
             holding = {key for key, one in self.statements().items() if one.holds_at(now) and one.visible_to in (None, agent)}
             assert (sorted(listed), len(listed)) == (sorted(holding), len(set(listed)))
             entities = {one.ref for one in self.memory(agent).entities.list(limit=1_000)}
