@@ -92,7 +92,7 @@ def changes_since(figure: Figure, commit: str) -> int | None:
 def table(page: str) -> str:
     """The rows of a page."""
     held = results()
-    lines = ["| What | Figure | Beside it | Aim | Measured at |", "|---|---|---|---|---|"]
+    lines = ["| What | Figure | Compared with | Aim | Commit |", "|---|---|---|---|---|"]
     for name, figure in declared().items():
         if name in held and (figure.readme or page != "readme"):
             one = held[name]

@@ -82,7 +82,7 @@ def test_without_a_model_an_echo_answers_and_says_so_and_both_are_logged(plain: 
     assert done.code == 0
     assert done.stdout == "echo> You said: I moved to Austin\necho> You said: It is hot\n"
     assert done.stderr.startswith(NO_MODEL)
-    assert done.stderr.count("memory: 0 things, 0 tokens") == 2
+    assert done.stderr.count("memory: 0 items, 0 tokens") == 2
     assert plain.log == [
         ("user", "I moved to Austin"),
         ("assistant", "You said: I moved to Austin"),
@@ -105,11 +105,11 @@ def test_what_was_given_is_counted_and_explained_when_asked(plain: Chatting) -> 
     done = plain.say(
         "Where do I live?", "/why", "/todos", "/memories austin", "/memories zebra", "/help", options=("--commands",)
     )
-    assert "memory: 1 things" in done.stderr
-    for words in ("What always holds", "Lives in Austin", "always holds", "by rules", "Call the dentist", "/forget KEY"):
+    assert "memory: 1 item" in done.stderr
+    for words in ("Core facts", "Lives in Austin", "always included", "by rules", "Call the dentist", "/forget KEY"):
         assert words in done.stdout, words
     assert "nothing is known here yet" in done.stderr
-    assert "What always holds" in plain.say("Where do I live?", options=("--why",)).stdout
+    assert "Core facts" in plain.say("Where do I live?", options=("--why",)).stdout
 
 
 def test_a_memory_is_forgotten_only_when_that_is_certain(plain: Chatting) -> None:

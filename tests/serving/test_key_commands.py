@@ -42,7 +42,7 @@ def test_a_secret_is_printed_once_and_alone(perdure_: Callable[..., str], tmp_pa
     listed = perdure_("admin", "key", "list")
     assert "ana, bo" in listed
     assert secret not in listed
-    assert "lets nobody in" in perdure_("admin", "key", "revoke", found.id)
+    assert "is revoked" in perdure_("admin", "key", "revoke", found.id)
     assert json.loads(perdure_("admin", "key", "list", "--json"))[0]["revoked_at"]
 
 

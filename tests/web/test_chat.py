@@ -126,7 +126,7 @@ def test_a_model_that_cannot_be_learned_with_is_told_beside_its_answer(talk: Tal
     say(page, MOVED)
     made(page)
     expect(page.locator(".said.assistant .words")).to_have_text("Fine.")
-    expect(page.get_by_role("alert")).to_contain_text("Nothing was learned yet")
+    expect(page.get_by_role("alert")).to_contain_text("Not learned yet")
     assert "Nothing new was learned" not in page.locator("main").inner_text()
 
 

@@ -66,7 +66,7 @@ def relevant_text(memory: Memory, goal: str, session: str | None) -> str:
     lines = [
         f"- {hit.at:%Y-%m-%d}, {hit.speaker if hit.kind == 'message' else hit.kind}: {hit.text}" for hit in hits[:SIMILAR_MAX]
     ]
-    found = frame("memories", "What is remembered about this", f"{len(lines)} entries of the memory", "\n".join(lines))
+    found = frame("memories", "Relevant memories", f"{len(lines)} entries of the memory", "\n".join(lines))
     return "\n\n".join(filter(None, (given.text, found if lines else "")))
 
 

@@ -337,7 +337,7 @@ def test_what_a_context_leaves_out_is_named(deeds: list[Any], goal: str | None, 
         for one in ana.memories.foundation()[0]:
             for statement in one.statements:
                 if statement.id not in context.sources:
-                    assert "What always holds" in named or "entity cards" in named, f"{statement.content!r} is missing"
+                    assert "Core facts" in named or "entity cards" in named, f"{statement.content!r} is missing"
         for order in ana.instructions.list():
             if order.id not in context.sources:
                 assert "Standing wishes" in named

@@ -257,7 +257,7 @@ def _blocks(remembered: SessionLayers, count: Count) -> list[Block]:
     """In the order of how seldom they change, so that a prompt keeps its beginning."""
     found = []
     if remembered.spine is not None:
-        found.append(("spine", "What is known over all sessions", remembered.spine, remembered.spine.text))
+        found.append(("spine", "Story so far", remembered.spine, remembered.spine.text))
     if remembered.previous is not None:
         found.append(("session_digest", "The previous session", remembered.previous, remembered.previous.text))
     if remembered.left_off is not None:

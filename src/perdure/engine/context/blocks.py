@@ -263,9 +263,7 @@ def _memories_block(cards: Sequence[str], chosen: Sequence[_HitLine], count: Cou
             day = one.day
             parts.append(_heading(one.hit))
         parts.append(one.line)
-    block = Block(
-        "memories", "What is remembered about this", "found for this goal, oldest first", "\n".join(parts), 0, volatile=True
-    )
+    block = Block("memories", "Relevant memories", "found for this goal, oldest first", "\n".join(parts), 0, volatile=True)
     return with_cost(block, count)
 
 

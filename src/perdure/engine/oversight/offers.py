@@ -20,7 +20,7 @@ MAYBE_CHARS = 60
 """Of a value that only may matter: enough to tell what it is."""
 TOKEN_CHARS_MAX = 64
 GAPS_SHOWN_MAX = 20
-SAVED_TITLE, SERIES_TITLE = "Saved state", "Time series at hand"
+SAVED_TITLE, SERIES_TITLE = "Saved state", "Time series"
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,7 +142,7 @@ class KnowledgeReader:
 def _foundation(pinned: Sequence[MemoryWithStatements], overflow: int) -> ContextList:
     lines = tuple(_pinned(pinned))
     share = SHARES["foundation"]
-    return ContextList("foundation", "What always holds", "pinned memories", lines, share, left_out=overflow)
+    return ContextList("foundation", "Core facts", "pinned memories", lines, share, left_out=overflow)
 
 
 def _instructions(view: View, scope: Scope) -> ContextList:
@@ -244,7 +244,7 @@ def _coverage(answer: Recall | None) -> ContextList:
         gaps = {gap.series: gap for gap in answer.uncovered.gaps}
         found = [hit.id for hit in answer.hits if hit.kind == "series"]
         lines = [ListLine(f"- series `{name}`{_gap_words(gaps.get(name), answer)}", (name,)) for name in found]
-    return ContextList("series", "Time series at hand", "the coverage ledger", tuple(lines), SHARES["series"], volatile=True)
+    return ContextList("series", "Time series", "the coverage ledger", tuple(lines), SHARES["series"], volatile=True)
 
 
 def _gap_words(gap: SeriesGap | None, answer: Recall) -> str:

@@ -364,7 +364,7 @@ class Overseer:
         work.notes += [note for one in lists for note in one.notes]
         work.choices += [
             Choice(
-                _LIST_KINDS[one.kind], source, True, "says who the user is, or limits this" if one in about else "always holds"
+                _LIST_KINDS[one.kind], source, True, "about the user, or a constraint" if one in about else "always included"
             )
             for one in (*lists, *about)
             for line in one.lines
@@ -494,5 +494,5 @@ def _about(goal: str, given: Sequence[Statement]) -> list[ContextList]:
     if not given:
         return []
     lines = tuple(line_of(one) for one in given)
-    kind, title = ("profile", "Who the user is") if asks_about_the_user(goal) else ("limits", "What limits this")
+    kind, title = ("profile", "About the user") if asks_about_the_user(goal) else ("limits", "Constraints")
     return [ContextList(kind, title, "told about the user", lines, ABOUT_SHARE, volatile=True)]

@@ -1,4 +1,4 @@
-"""`perdure admin key`: the API keys that let callers in over the network."""
+"""`perdure admin key`: the API keys of callers over the network."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ def _for(key: ApiKey) -> str:
 KEYS: Columns = {
     "id": "id",
     "name": "name",
-    "for": _for,
-    "may": lambda one: one.permissions[-1],
-    "as": lambda one: "agent" if one.agent else "person",
-    "made": "made_at",
-    "ends": "expires_at",
+    "users": _for,
+    "permission": lambda one: one.permissions[-1],
+    "holder": lambda one: "agent" if one.agent else "person",
+    "created": "made_at",
+    "expires": "expires_at",
     "revoked": "revoked_at",
 }
 app.offer((ApiKeyHandle, "list"), table(KEYS, "there are no API keys; `perdure admin key create NAME` makes one"), at=_keys)
 app.offer(
     (ApiKeyHandle, "revoke"),
-    line(lambda revoked, _: f"{revoked.id} {safe(revoked.name)} lets nobody in any more"),
+    line(lambda revoked, _: f"{revoked.id} {safe(revoked.name)} is revoked"),
     form=Form(names={"key_id": "id"}),
     at=_keys,
 )
@@ -52,12 +52,12 @@ app.offer(
 @app.command("create")
 def create(
     ctx: typer.Context,
-    name: Annotated[str, typer.Argument(help="To tell it from others.")],
+    name: Annotated[str, typer.Argument(help="A name to recognise it by.")],
     permission: Annotated[str, typer.Option(help="read, write or admin; each comes with those before it")] = "write",
     for_: Annotated[
-        list[str] | None, typer.Option("--for", help="Whom it is for; may be repeated. Default: everybody.")
+        list[str] | None, typer.Option("--for", help="A user whose data it opens; may be repeated. Default: everybody.")
     ] = None,
-    days: Annotated[float | None, typer.Option(help="It ends by itself after so many days.")] = None,
+    days: Annotated[float | None, typer.Option(help="Expires after so many days.")] = None,
     agent: Annotated[bool, typer.Option("--agent", help="A model holds it: what it stores is the agent's word.")] = False,
 ) -> None:
     """Make an API key, and print its secret. Its secret is printed once and kept nowhere.

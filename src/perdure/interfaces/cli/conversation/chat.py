@@ -16,7 +16,7 @@ from perdure.interfaces.cli.input import ask
 from perdure.interfaces.cli.lines import knowledge as knowledge_lines
 from perdure.interfaces.cli.lines import oversight as oversight_lines
 from perdure.interfaces.cli.lines.conversation import heading, one_line, wrapped
-from perdure.interfaces.cli.output import Output, safe, visible
+from perdure.interfaces.cli.output import Output, plural, safe, visible
 from perdure.interfaces.errors import EXIT_CODES, as_json
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class ChatRun:
         if not self.out.as_json:
             self.out.note(who)
         if live:
-            self.out.note("/why shows what it was given of the memory, /help the rest; Ctrl-C or /quit ends it")
+            self.out.note("/why shows which memories it was given; /help lists the commands; /quit or Ctrl-C ends the chat")
 
     def take(self, line: str, *, commands: bool) -> bool:
         """One line: a message, or a command. False if it ends the chat. An error is told, and the chat goes on."""
@@ -130,7 +130,7 @@ class ChatRun:
         )
 
     def _exchange_lines(self, found: Exchange) -> Iterator[str | Text]:
-        self.out.note(f"[dim]memory: {found.things} things, {found.tokens:,} tokens[/dim]")
+        self.out.note(f"[dim]memory: {plural(found.things, 'item')}, {plural(found.tokens, 'token')}[/dim]")
         if self.shows_why:
             yield from _why(found, self.out.width)
         if found.reply is None:

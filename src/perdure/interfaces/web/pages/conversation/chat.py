@@ -147,7 +147,7 @@ def _learn(memory: Memory) -> str:
     try:
         memory.memories.extract()
     except PerdureError as error:
-        return f"Nothing was learned yet: {error}. A job tries again."
+        return f"Not learned yet: {error}. A job tries again."
     return ""
 
 
