@@ -163,7 +163,9 @@ def test_a_range_of_more_than_a_page_says_so_and_how_to_go_on(ana: perdure.Memor
     assert (whole["count"], whole["truncated"], whole["reason"]) == (30, False, "Complete coverage from state")
     part = ana.tools.query_timeseries_state(KUDOS, "2 days ago", "now", limit=12)
     assert (part["count"], part["truncated"]) == (30, True)
-    assert part["reason"].endswith("; 12 of 30 entries are here: ask again with `next_page` as `page` for the next ones")
+    assert part["reason"].endswith(
+        "; 12 of 30 entries are here: pass `next_page` as `page`, over HTTP as `cursor`, for the next ones"
+    )
     rest = ana.tools.query_timeseries_state(KUDOS, "2 days ago", "now", page=part["next_page"])
     assert [*part["entries"], *rest["entries"]] == whole["entries"]
 

@@ -483,7 +483,7 @@ INFERRED = "; a part counts as covered only because it lies between entries that
 
 
 def _more_in_words(shown: int, count: int) -> str:
-    return f"; {shown} of {count} entries are here: ask again with `next_page` as `page` for the next ones"
+    return f"; {shown} of {count} entries are here: pass `next_page` as `page`, over HTTP as `cursor`, for the next ones"
 
 
 def _cursor(page: str | None) -> tuple[int, str] | None:
