@@ -83,7 +83,13 @@ _HOMES = {
 }
 
 
+_MODULES = ("aio", "documents", "testing", "types")
+"""What stands beside these names: `perdure.types.Switches` needs no import of its own."""
+
+
 def __getattr__(name: str) -> object:
+    if name in _MODULES:
+        return import_module(f"perdure.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'perdure' has no attribute {name!r}")
     value = getattr(import_module(_HOMES[name]), name)

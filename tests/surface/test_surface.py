@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import subprocess
+import sys
 from typing import get_type_hints
 
 import pytest
@@ -62,6 +64,12 @@ def test_the_public_names_are_these() -> None:
         assert getattr(perdure, name) is not None
     with pytest.raises(AttributeError):
         perdure.nonsense  # noqa: B018
+
+
+def test_its_modules_need_no_import_of_their_own() -> None:
+    """As `Settings(switches=perdure.types.Switches(…))` in the settings and in docs/seeds/4.md is written."""
+    code = "import perdure; perdure.types.Switches, perdure.testing.StoppedClock, perdure.documents.ContextManager, perdure.aio.open"
+    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0
 
 
 def test_the_testing_names_are_these() -> None:
