@@ -53,6 +53,18 @@ def test_an_allergy_limits_what_is_cooked_though_no_word_is_the_same(ana: perdur
     assert "allergic to peanuts" in block.text
 
 
+@pytest.mark.parametrize("goal", ["What food does Clara like?", "What is Clara's favourite food?", "Does Clara eat fish?"])
+def test_a_goal_that_names_a_known_person_gets_what_is_told_of_them(ana: perdure.Memory, goal: str) -> None:
+    ana.remember("Clara likes ramen", "PEOPLE", entities=["person:Clara"], attribute="likes", value="ramen")
+    assert "ramen" in ana.before(goal).text
+
+
+@pytest.mark.parametrize("goal", ["Mark the text in bold", "mark all emails as read", "What is the capital of France?"])
+def test_a_word_that_is_also_a_name_opens_nothing(ana: perdure.Memory, goal: str) -> None:
+    ana.remember("Mark is my boss", "PEOPLE", entities=["person:Mark"])
+    assert "boss" not in ana.before(goal).text
+
+
 def test_the_project_that_a_goal_names_is_given(ana: perdure.Memory) -> None:
     assert "Postgres 15" in ana.before("Write a migration for billing-core").text
 

@@ -115,6 +115,8 @@ def is_open(goal: str, hits: Sequence[Hit], *, needed: float, entities: Collecti
     if naming and (needed >= MAYBE_MIN or speaks_of_oneself(goal)):
         return True
     things, names = identifiers_in(goal), set(names_in(goal))
+    if any(one.startswith("person:") and names & set(one[7:].split("_")) for one in entities):
+        return True
     if in_its_words(goal, hits) or any(one in hit.text.lower() for hit in hits for one in things):
         return True
     return needed >= MAYBE_MIN and (bool(entities) or any(names & _words_of(hit) for hit in hits))
