@@ -14,6 +14,7 @@ import random
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ from perdure.engine.extraction import judge as lasting
 from perdure.engine.extraction.verbatim import TURN_MIN
 from perdure.engine.knowledge import changes, pair_words
 from perdure.engine.text.own_words import states_nothing
+from perdure.engine.text.sentences import sentence_spans
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "bench/knowledge"))
@@ -37,8 +39,13 @@ HOLD = 40.0
 STRANGERS = 3
 """For each note, so many messages that were said to another one: the easy pairs, of which a life has most."""
 STRANGER_WEIGHT = 0.1
+NEWS, NEWS_WEIGHT = 6, 0.3
+"""For each message that changes nothing, so many notes of anybody."""
 WRONG_MAX = 0.01
 """The share of the pairs of other writers that may be closed wrongly."""
+NOTE_WORDS_MIN = 3
+CHAT_WRONG_MAX = 0.03
+"""In chats of other writers, so many notes may be closed wrongly for each message: there every message meets every note."""
 AFTER_OTHERS = ("w14", "w20", "w21", "w22", "w23")
 """Who wrote pairs after reading those of others: they teach, but nothing is chosen by them."""
 SHARES = (0.005, 0.01, 0.02, 0.05, 0.1)
@@ -71,6 +78,7 @@ class Seen:
     said: str
     closes: bool
     weight: float
+    chat: bool = False
 
 
 def all_pairs(pairs: Sequence[bench.LabelledPair]) -> list[Seen]:
@@ -83,6 +91,54 @@ def all_pairs(pairs: Sequence[bench.LabelledPair]) -> list[Seen]:
         for one, two in strangers
         if (one.writer, one.language) == (two.writer, two.language) and one.known != two.known
     ]
+
+
+def said_beside(messages: Sequence[bench.LabelledMessage], pairs: Sequence[bench.LabelledPair]) -> list[Seen]:
+    """Messages that change nothing beside notes of anybody, as far as they could pass for a change of them."""
+    chance = random.Random(bench.SEED)
+    noted: dict[str, list[str]] = {}
+    for pair in pairs:
+        noted.setdefault(pair.language, []).append(pair.known)
+    for one in messages:
+        if one.kind not in ("nothing", "change", "rule", "todo"):
+            noted.setdefault(one.language, []).append(one.text[one.marked[0] : one.marked[1]])
+    drawn = [(one, chance.choice(noted[one.language])) for one in messages if one.kind != "change" for _ in range(NEWS)]
+    return [
+        Seen(one.writer, known, one.text, False, NEWS_WEIGHT)
+        for one, known in drawn
+        if known not in one.text and _may_close(known, one.text)
+    ]
+
+
+def said_in_chats(chats: Sequence[bench.LabelledChat]) -> list[Seen]:
+    """Each message of a chat beside each sentence that was said before it, as far as it could pass for a change of that."""
+    return [
+        Seen(chat.writer, known, said, closes, 1.0, chat=True)
+        for chat in chats
+        for place, (text, ends) in enumerate(chat.messages)
+        for earlier in range(place)
+        for closes in (earlier in ends,)
+        for known in _sentences(chat.messages[earlier][0])
+        for said in ([text] if closes else _sentences(text))
+        if len(known.split()) >= NOTE_WORDS_MIN and _may_close(known, said)
+    ]
+
+
+@lru_cache(maxsize=10_000)
+def _sentences(text: str) -> tuple[str, ...]:
+    return tuple(text[start:end] for start, end in sentence_spans(text))
+
+
+def _may_close(known: str, said: str) -> bool:
+    """Whether an extraction would hold these words against that note at all."""
+    return sounds_like_a_change(said) and changes.are_linked(changes.taken_apart(known), changes.taken_apart(said))
+
+
+@lru_cache(maxsize=20_000)
+def sounds_like_a_change(said: str) -> bool:
+    if len(changes.taken_apart(said).words) > changes.SAID_WORDS_MAX or states_nothing(said) is not None:
+        return False
+    return lasting.judge(said).turn >= TURN_MIN
 
 
 def pair_bytes() -> bytes:
@@ -116,7 +172,7 @@ def pair_features(pairs: Sequence[bench.LabelledPair], seen: Sequence[Seen]) -> 
     """
     messages = bench.read("train")
     found: dict[tuple[str, str], dict[str, float]] = {}
-    writers = sorted({one.writer for one in (*messages, *pairs)})
+    writers = sorted({one.writer for one in (*messages, *seen)})
     for fold in (frozenset(writers[start::FOLDS]) for start in range(FOLDS)):
         taught = [message for message in messages if message.writer not in fold]
         turning = bench.turning(taught, [pair for pair in pairs if pair.writer not in fold])
@@ -148,34 +204,42 @@ def change_weights(rows: np.ndarray, closes: np.ndarray, weights: np.ndarray) ->
 
 def change_table() -> dict[str, float]:
     """The judge of change, and the score from which it closes: chosen on writers who did not teach it."""
-    pairs = bench.read_pairs("train")
-    seen = all_pairs(pairs)
+    pairs, messages, chats = bench.read_pairs("train"), bench.read("train"), bench.read_chats("train")
+    seen = [*all_pairs(pairs), *said_beside(messages, pairs), *said_in_chats(chats)]
     found = pair_features(pairs, seen)
     names = sorted(found[0])
     rows = np.array([[one[name] for name in names] for one in found])
     writer, closes = np.array([one.writer for one in seen]), np.array([one.closes for one in seen], dtype=float)
     weights = np.array([one.weight for one in seen])
     scores = np.full(len(seen), -np.inf)
+    # As in an extraction: of what asks, supposes or does not sound like a change nothing is held against what is known.
+    quiet = np.array(
+        [
+            changes.is_barred(one) or one["turn"] < TURN_MIN or states_nothing(pair.said) is not None
+            for one, pair in zip(found, seen, strict=True)
+        ]
+    )
+    chat = np.array([one.chat for one in seen])
+    taught = ~(quiet & (chat | (weights == NEWS_WEIGHT)))
     for one in sorted(set(writer)):
         mine = writer == one
-        fitted = change_weights(rows[~mine], closes[~mine], weights[~mine])
+        fitted = change_weights(rows[~mine & taught], closes[~mine & taught], weights[~mine & taught])
         scores[mine] = rows[mine] @ fitted[:-1] + fitted[-1]
-    # As in an extraction: of what asks, supposes or does not sound like a change nothing is held against what is known.
-    quiet = [
-        changes.is_barred(one) or one["turn"] < TURN_MIN or states_nothing(pair.said) is not None
-        for one, pair in zip(found, seen, strict=True)
-    ]
     scores[quiet] = -np.inf
-    alone = (weights == 1) & ~np.isin(writer, AFTER_OTHERS)
+    alone = (weights == 1) & ~chat & ~np.isin(writer, AFTER_OTHERS)
     wrong, right = np.sort(scores[alone & (closes == 0)])[::-1], scores[alone & (closes == 1)]
-    at = max(0.0, float(wrong[int(WRONG_MAX * len(wrong))]))
+    amid = np.sort(scores[chat & (closes == 0)])[::-1]
+    count = sum(len(one.messages) for one in chats)
+    at = max(0.0, float(wrong[int(WRONG_MAX * len(wrong))]), float(amid[int(CHAT_WRONG_MAX * count)]))
     print(f"{len(right)} that close and {len(wrong)} that do not, judged as other writers taught; from {at:.2f} on:")
     print(f"closed {(right > at).mean():.3f}, and {(scores[weights < 1] > at).mean():.4f} of notes and messages of strangers")
+    told = scores[chat & (closes == 1)]
+    print(f"in {count} messages of chats, closed wrongly {(amid > at).sum()}, rightly {(told > at).sum()} of {len(told)}")
     print(
         "closed against wrong: "
         + ", ".join(f"{(right > wrong[int(part * len(wrong))]).mean():.3f} at {part:.1%}" for part in SHARES)
     )
-    whole = change_weights(rows, closes, weights)
+    whole = change_weights(rows[taught], closes[taught], weights[taught])
     table = dict(zip(names, whole[:-1], strict=True)) | {"bias": whole[-1], "from": at}
     return {name: round(float(value), DIGITS) for name, value in table.items()}
 

@@ -4,6 +4,7 @@
     python bench/knowledge/judge.py --cross    each writer of `train`, judged by the others of that part
     python bench/knowledge/judge.py --learn    what perdure, with rules and judge, keeps of the writers who were held out
     python bench/knowledge/judge.py --pairs    what it ends or replaces of what was noted, for the writers who were held out
+    python bench/knowledge/judge.py --chats    what it ends of what was said before in whole chats, rightly and wrongly
     python bench/knowledge/judge.py --calls    of which of their messages a chat model is not asked, and what is lost by that
 
 The judge is `perdure.engine.extraction.judge`; `tools/build_judge.py` fits it as it is shipped. The first two judge without
@@ -19,12 +20,13 @@ bootstrapped over messages.
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import random
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +95,26 @@ def read_pairs(part: str) -> list[LabelledPair]:
             if len(fields) != 4 or fields[1] not in RELATIONS:
                 sys.exit(f"{path}:{number}: {row[:80]!r} is not `language<TAB>relation<TAB>known<TAB>said`")
             found.append(LabelledPair(path.parent.name, *fields))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledChat:
+    """What one person said over some weeks, and of each message the places of the earlier ones of which it ends something."""
+
+    writer: str
+    language: str
+    messages: tuple[tuple[str, tuple[int, ...]], ...]
+
+
+def read_chats(part: str) -> list[LabelledChat]:
+    """The chats of a part."""
+    found = []
+    for path in sorted((FOLDER / part).glob("*/chats.jsonl")):
+        for row in path.read_text(encoding="utf-8").splitlines():
+            chat = json.loads(row)
+            messages = tuple((text, tuple(ends[0]) if ends else ()) for text, *ends in chat["messages"])
+            found.append(LabelledChat(path.parent.name, chat["language"], messages))
     return found
 
 
@@ -243,6 +265,39 @@ def told(pairs: Sequence[LabelledPair]) -> tuple[np.ndarray, np.ndarray]:
     return np.array(over), np.array(kept)
 
 
+def ended_in(chat: LabelledChat) -> tuple[int, int, int]:
+    """How many notes a chat ends rightly and wrongly, of how many that it makes, through append and the jobs."""
+    with perdure.open("memory:", clock=StoppedClock(NOW)) as engine:
+        user = engine.memory("user")
+        begin = NOW - timedelta(days=60)
+        user.append_many(
+            [
+                perdure.NewMessage("user", text, id=f"m{place}", at=begin + timedelta(hours=9 * place))
+                for place, (text, _) in enumerate(chat.messages)
+            ]
+        )
+        while engine.process(600).ran:
+            pass
+        made = [one for memory in user.memories.list(limit=1_000) for one in user.memories.history(memory.memory.key)]
+    said = {one.id: {int(source.message[1:]) for source in one.evidence} for one in made}
+    over = [one for one in made if one.closed_by in said]
+    right = [any(old in chat.messages[new][1] for new in said[str(one.closed_by)] for old in said[one.id]) for one in over]
+    return sum(right), len(right) - sum(right), len(made)
+
+
+def chat_shares(chats: Sequence[LabelledChat]) -> None:
+    """What chats end, by language."""
+    found = np.array([ended_in(chat) for chat in chats])
+    told = np.array([sum(len(ends) for _, ends in chat.messages) for chat in chats])
+    print(f"{len(chats)} chats of {len({chat.writer for chat in chats})} writers, through append and extraction")
+    print(f"{'':6}messages  notes  ends told  ended rightly  ended wrongly")
+    for name in ("all", *sorted({chat.language for chat in chats})):
+        here = [place for place, chat in enumerate(chats) if name in ("all", chat.language)]
+        right, wrong, notes = found[here].sum(axis=0).tolist()
+        count = sum(len(chats[place].messages) for place in here)
+        print(f"{name:6}{count:8}{notes:7}{told[here].sum():11}{right:15}{wrong:15}")
+
+
 def current_statements(user: Any) -> list[Any]:
     return [one for memory in user.memories.list() for one in memory.statements]
 
@@ -300,7 +355,11 @@ def main() -> None:
     parser.add_argument("--learn", action="store_true", help="report what perdure keeps of the part that was held out")
     parser.add_argument("--pairs", action="store_true", help="report what perdure ends and replaces, of the part held out")
     parser.add_argument("--calls", action="store_true", help="report where a chat model is not asked, of the part held out")
+    parser.add_argument("--chats", action="store_true", help="report what chats end rightly and wrongly, of the part held out")
     chosen = parser.parse_args()
+    if chosen.chats:
+        chat_shares(read_chats("held"))
+        return
     if chosen.calls:
         messages = read("held")
         spared = np.array([surely_tells_nothing(message.text) for message in messages])

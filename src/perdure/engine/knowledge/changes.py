@@ -71,12 +71,12 @@ def closing(known: str, said: str) -> float:
 def closed_by(said: str, known: Sequence[str]) -> int | None:
     """Which of the notes the words said end or replace, if any: the surest."""
     told = taken_apart(said)
-    scored = [(closing(note, said), -place) for place, note in enumerate(known) if _are_linked(taken_apart(note), told)]
+    scored = [(closing(note, said), -place) for place, note in enumerate(known) if are_linked(taken_apart(note), told)]
     best = max(scored, default=(-math.inf, 0))
     return -best[1] if best[0] >= 0 else None
 
 
-def _are_linked(note: WordsSaid, told: WordsSaid) -> bool:
+def are_linked(note: WordsSaid, told: WordsSaid) -> bool:
     """Whether both share a topic or a word: else they have nothing to do with one another."""
     if not _sides(note).isdisjoint(_sides(told)):
         return True
@@ -94,8 +94,23 @@ def is_barred(seen: Mapping[str, float]) -> bool:
     return bool(other or any(seen[name] for name in _BARS) or not seen["linked"])
 
 
-_BARS = ("asks", "says fiction", "owner", "says still")
-_SAID = ("end", "change", "negation", "more", "still", "wish", "fiction", "once", "second", "past", "question", "self", "other")
+_BARS = ("asks", "says fiction", "owner", "says still", "says news", "note happened")
+_SAID = (
+    "end",
+    "change",
+    "negation",
+    "more",
+    "still",
+    "wish",
+    "fiction",
+    "once",
+    "second",
+    "past",
+    "question",
+    "self",
+    "other",
+    "news",
+)
 _PLACED = ("end", "change", "self", "other", "negation")
 _NOTED = ("partner", "family", "person", "pet", "work", "home", "vehicle", "event")
 
@@ -140,6 +155,9 @@ def features(known: str, said: str, taught: JudgeTable | None = None, beside: Pa
         "no longer": seen["says negation"] * seen["says more"],
         "denied": len(hits) / max(1, len(note.content)) * seen["says negation"] * seen["says more"],
         "note denies": float("deny" in note.cues),
+        "note of self": float("self" in note.cues),
+        "note words": float(min(len(note.words), 30)),
+        "note happened": float("happened" in note.cues),
         "both deny": float("deny" in note.cues and "deny" in told.cues),
         "denied no more": float("deny" in note.cues and "deny" not in told.cues and bool(hits or shared)),
         "named elsewhere": float(bool(named and not shared and note.topics and told.topics) and seen["note of person"] > 0),
