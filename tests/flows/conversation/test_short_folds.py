@@ -59,8 +59,12 @@ def test_a_fold_is_shorter_than_what_it_replaces_or_is_not_made(said: list[str],
     with opened(Wordy() if by_model else None) as engine:
         ana = engine.memory("ana")
         replaced = talk(ana, said)
+        tokens = [one.tokens for one in ana.messages(1_000)]
         context = ana.context()
         folds = ana.conversation.digests("fold")
+        gone = sum(tokens[: len(tokens) - len(context.messages)])
+        if gone >= 50 and not ruled:  # a standing wish is told besides, folded or not
+            assert context.tokens <= sum(tokens) + 4 * len(tokens), "the prompt is no longer than without the fold"
         for fold in folds:
             assert estimate_tokens(fold_text(fold)) <= replaced
             assert count_words(fold_text(fold)) <= 330

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
+from perdure.domain.context.context import Block
 from perdure.domain.conversation.digests import Digest, DigestSource, Layers, Summary, trust_of
 from perdure.domain.conversation.messages import Cursor, Message, MessageQuery, Session
 from perdure.domain.errors import Conflict, LimitExceeded, NotFound
@@ -18,7 +19,7 @@ from perdure.domain.scope import Address, Owner
 from perdure.domain.text.rules import Json
 from perdure.domain.text.secrets import without_secrets
 from perdure.domain.values import dataclass, replace
-from perdure.engine.context.assemble import PINNED_HEADING, fold_text
+from perdure.engine.context.assemble import MESSAGE_OVERHEAD_TOKENS, PINNED_HEADING, fold_text
 from perdure.engine.conversation.turns import bounded, turn_starts, whole_turns
 from perdure.engine.summary.pins import carried, fit_pins
 from perdure.engine.text.sentences import count_words, cut_text
@@ -39,7 +40,12 @@ PIN_SHARE = 0.5
 PIN_WORDS_SHARE = 0.67
 """So much of its words, where these are counted; rules of the user are kept beyond it."""
 FOLD_SHARE_MAX = 0.9
-"""A fold is no longer than this share of what it replaces: the frame around it costs tokens, too."""
+"""A fold is no longer than this share of what it replaces."""
+FRAME_COUNTS_FROM = 50
+"""Nor, with the frame around it, longer than the messages were in a prompt; where they had fewer tokens, that is no matter."""
+FRAME = Block(
+    "summary", "Earlier in this session", "fold version 1 by extractive/1: session 100 messages 100 to 108; trust: agent", "", 0
+)
 TEXT_SHARE_MIN = 0.1
 """If rules and ids leave less than this share for its text, it is not worth making yet."""
 TEXT_SHARE = 0.7
@@ -238,6 +244,10 @@ class Folds:
         # A third more than they cost alone: beside other words of the user, the heads of their lines cost, too.
         kept = self.writer.count("\n".join((PINNED_HEADING, *lines))) * 4 // 3 if lines else 0
         spare = int(replaced * FOLD_SHARE_MAX) - kept
+        said = sum(self.writer.count(message.content) for message in gone)
+        if reading.fold is None and said >= FRAME_COUNTS_FROM:
+            frame = self.writer.count(FRAME.render() + PINNED_HEADING)
+            spare = min(spare, said + MESSAGE_OVERHEAD_TOKENS * len(gone) - frame - kept)
         if spare < replaced * TEXT_SHARE_MIN:
             return None
         text = int(spare * TEXT_SHARE)
