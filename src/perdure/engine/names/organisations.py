@@ -137,7 +137,7 @@ def _compare_odd_words(one: str, other: str, findings: LikenessEvidence, *, sure
     elif sure and min(len(one), len(other)) >= SURE_DOUBLING_CHARS_MIN and differ_in_doubling(one, other):
         findings.note("a letter doubled")
     elif min(len(one), len(other)) >= SLIP_CHARS_MIN and is_slip(one, other):
-        findings.doubt("a slip apart and sound alike", 0.6, weak=True)
+        findings.doubt("nearly the same spelling and sound", 0.6, weak=True)
     else:
         findings.deny("other words")
 

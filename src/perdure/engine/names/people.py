@@ -338,7 +338,7 @@ def _compare_given(a: PersonName, b: PersonName, findings: LikenessEvidence, *, 
     elif related is GivenNameRelation.UNRELATED:
         findings.deny("two given names")
     elif is_slip(one, other):
-        findings.doubt("a slip apart and sound alike", 0.6, weak=True)
+        findings.doubt("nearly the same spelling and sound", 0.6, weak=True)
     elif is_short_form(one, other):
         findings.doubt("short form of the other", 0.6, weak=True)
     else:

@@ -199,7 +199,7 @@ def _expect_likeness(a: PlaceName, b: PlaceName, findings: LikenessEvidence) -> 
         one, other = odd[0]
         enough = VOWEL_CHARS_MIN if differ_in_a_vowel(one, other) else SLIP_CHARS_MIN
         if min(len(one), len(other)) >= enough and is_slip(one, other):
-            findings.doubt("a slip apart and sound alike", 0.6, weak=True)
+            findings.doubt("nearly the same spelling and sound", 0.6, weak=True)
             return
     content_a, content_b = (sorted(map(folded, set(who.head) - small_words())) for who in (a, b))
     shorter, longer = sorted((a.head, b.head), key=len)

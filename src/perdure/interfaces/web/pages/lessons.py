@@ -14,7 +14,7 @@ ROWS_MAX = 1_000
 SCOPES = {
     "global": "everybody’s agents",
     "agent": "this agent, with every user",
-    "user": "this user, whichever agent",
+    "user": "this user, with every agent",
     "channel": "this user on this channel",
 }
 ACTIONS = {
