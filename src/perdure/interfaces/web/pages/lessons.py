@@ -12,7 +12,7 @@ from perdure.interfaces.web.page import PageLinks, acted, memory_of, page, redir
 router = APIRouter()
 ROWS_MAX = 1_000
 SCOPES = {
-    "global": "everybody’s agents",
+    "global": "all agents and users",
     "agent": "this agent, with every user",
     "user": "this user, with every agent",
     "channel": "this user on this channel",
