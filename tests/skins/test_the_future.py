@@ -148,3 +148,20 @@ def test_the_page_of_a_series_marks_what_is_only_inferred(faces: Faces) -> None:
     page = faces.client.get(address).text
     assert "all covered" in page
     assert "k-inferred" not in page
+
+
+def test_entries_without_a_window_are_never_said_to_be_nothing(faces: Faces) -> None:
+    """S0-30, S0-47: eight entries are held, and not known to be all, on the page and on the command line."""
+    faces.users += 1
+    user, now = f"u{faces.users}", faces.engine._clock.now()
+    rows = [{"id": str(ago), "timestamp": (now - ago * HOUR).isoformat()} for ago in range(1, 9)]
+    faces.engine.memory(user).series(NAME).merge(rows)
+    page = faces.client.get(f"/u/{user}/series/{NAME}?days=7").text.split("<main")[1]
+    ends = ((now - 10 * HOUR).isoformat(), now.isoformat())
+    windows = faces.commands.run("series", "windows", NAME, *ends, "--user", user).stderr
+    assert ("of this time is covered" in page, "No fetch covers this range." in page) == (True, True)
+    assert "no fetch covers anything of the range" in windows
+    for text in (page, windows, *faces.texts(user, now - 10 * HOUR, now, "Which meetings did I have in the last 10 hours?")):
+        assert not re.search(r"nothing (?:of this time is held|was fetched)|0 % of this time is held", text, re.IGNORECASE), (
+            text
+        )

@@ -111,7 +111,7 @@ app.offer(
             "fetched": lambda one: from_us(one.fetched_us),
             "inferred": lambda one: "yes" if one.inferred else "",
         },
-        "nothing of the range was fetched",
+        "no fetch covers anything of the range",
     ),
     at=_series,
 )
