@@ -271,7 +271,7 @@ def test_text_from_memory_is_shown_never_obeyed(cli: Cli, text: str) -> None:
         (("agent", "before", GOAL, "--deadline", "0"), "`deadline_s` = 0.0 must be a number of seconds above 0"),
         (("agent", "after", "t", "--mode", "always"), "`--mode` = 'always' is unknown; use one of manual, suggest, auto"),
         (("agent", "after", "t", "--mode", "auto", "--accept"), "`--accept` saves what is suggested; leave `--mode` out"),
-        (("agent", "after", "t", "--window", "2026-01-01", "2026-01-02"), "`--window` = 2026-01-01T00:00:00 has no time zone"),
+        (("agent", "after", "t", "--window", "2026-01-01", "soonish"), "`window_end` = 'soonish' is not a time; use ISO 8601"),
         (("journal", "decisions", "--kind", "during"), "`--kind` = 'during' is unknown; use one of before, after"),
         (("series", "when", "today", "--now", "noon"), "`--now` = 'noon' is no ISO 8601 time"),
         (("series", "when", "today", "--zone", "Mars"), "`zone` = 'Mars' is not a known time zone"),

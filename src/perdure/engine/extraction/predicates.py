@@ -68,8 +68,8 @@ def bounded_importance(proposed: object, attribute: str | None, fact_type: str, 
     health and safety at least 2, anything else at most what its attribute is worth, or 2.
     """
     words = " " + " ".join(re.findall(r"\w+", content.casefold()))
-    rows = table(__package__, "attributes.toml")
-    if of_user and (attribute in rows["names"].split() or words.startswith(tuple(f" {one} " for one in rows["own_name"]))):
+    marks = _marks()
+    if of_user and (attribute in marks.names or words.startswith(marks.own_name)):
         return IDENTITY
     known = attributes().get(attribute or "")
     usual = 1 if known is None else known.importance if of_user else min(known.importance, IMPORTANT)
@@ -77,10 +77,31 @@ def bounded_importance(proposed: object, attribute: str | None, fact_type: str, 
     least = 0
     if fact_type == "relationship":
         least = most = IMPORTANT
-    elif attribute in rows["health"].split() or any(f" {one}" in words for one in rows["health_words"]):
+    elif attribute in marks.health or marks.health_words.search(words):
         least, most = IMPORTANT, IDENTITY
     number = proposed if isinstance(proposed, int) and not isinstance(proposed, bool) else usual
     return max(least, min(most, number))
+
+
+@dataclass(frozen=True, slots=True)
+class _Marks:
+    """What makes a statement important: names of attributes, and how words of it begin."""
+
+    names: frozenset[str]
+    own_name: tuple[str, ...]
+    health: frozenset[str]
+    health_words: re.Pattern[str]
+
+
+@cache
+def _marks() -> _Marks:
+    rows = table(__package__, "attributes.toml")
+    return _Marks(
+        names=frozenset(rows["names"].split()),
+        own_name=tuple(f" {one} " for one in rows["own_name"]),
+        health=frozenset(rows["health"].split()),
+        health_words=re.compile(f" (?:{'|'.join(map(re.escape, rows['health_words']))})"),
+    )
 
 
 def usual_importance(said: Proposal) -> int:
