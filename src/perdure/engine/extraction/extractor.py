@@ -41,7 +41,7 @@ from perdure.engine.extraction.orders import standing_instructions
 from perdure.engine.extraction.patterns import pattern, words
 from perdure.engine.extraction.predicates import bounded_importance
 from perdure.engine.extraction.statements import denies, denies_after, statements_of
-from perdure.engine.extraction.verbatim import lasting_words, turning_words
+from perdure.engine.extraction.verbatim import OwnWords, lasting_words, left_of, turning_words
 from perdure.engine.text.own_words import OWN_CHARS_MAX, is_unsure, opens_fiction, own_words, states_nothing, takes_back
 from perdure.engine.text.sentences import SENTENCE_CHARS_MAX, sentence_spans
 from perdure.engine.times.mentions import TimeMention, find_times
@@ -117,8 +117,10 @@ class _Run:
                 said = text.strip() if _is_short(text) and "?" not in text else sentence
                 if before == self._count():
                     self._keep_words(sentence, said, here, message, start)
-                elif before[0] < len(self.proposals) and turning_words(sentence) is not None:
-                    self.proposals[before[0]] = replace(self.proposals[before[0]], turn=self._once(said, message))
+                else:
+                    if before[0] < len(self.proposals) and turning_words(sentence) is not None:
+                        self.proposals[before[0]] = replace(self.proposals[before[0]], turn=self._once(said, message))
+                    self._keep_rest(sentence, before, here, message, start)
             self.mark = before if self._count() != before else self.mark
             self.playing = opens_fiction(sentence)
         self._retract(message, keep=keep)
@@ -142,8 +144,36 @@ class _Run:
         lasting, turns = lasting_words(sentence), turning_words(sentence)
         turning = None if turns is None else self._once(said, message)
         kept = lasting or (turns if turning else None)
-        if kept is None or _is_order(message.content, offset, offset + len(sentence)):
+        if kept is not None and not _is_order(message.content, offset, offset + len(sentence)):
+            self._keep(sentence, kept, times, message, offset, turning=turning, fleeting=lasting is None)
+
+    def _keep_rest(
+        self, sentence: str, before: tuple[int, int, int], times: list[TimeMention], message: Message, offset: int
+    ) -> None:
+        """Propose what of the user rules left of a sentence that they read in part, if it tells something that lasts."""
+        found = self.proposals[before[0] :]
+        if states_nothing(sentence) is not None or any(one.subject is not None or one.corrects for one in found):
             return
+        places = [place for one in found for place in one.evidence] + self.orders[before[2] :]
+        places += [place for todo in self.todos[before[1] :] for place in todo.evidence]
+        read = [(place.start - offset, place.end - offset) for place in places]
+        for start, end in left_of(sentence, read):
+            kept = lasting_words(sentence[start:end], rest=True)
+            if kept is not None and kept.kind != "todo" and not _is_order(message.content, offset + start, offset + end):
+                here = [replace(one, start=one.start - start, end=one.end - start) for one in times if start <= one.start < end]
+                self._keep(sentence[start:end], kept, here, message, offset + start)
+
+    def _keep(
+        self,
+        sentence: str,
+        kept: OwnWords,
+        times: list[TimeMention],
+        message: Message,
+        offset: int,
+        *,
+        turning: str | None = None,
+        fleeting: bool = False,
+    ) -> None:
         content, place = sentence[kept.start : kept.end], _evidence(message, offset, kept.start, kept.end)
         if kept.kind == "rule" and kept.sure:
             self.orders.append(place)
@@ -160,7 +190,7 @@ class _Run:
                     importance=bounded_importance(kept.importance, None, "fact", content, of_user=True),
                     own_words=True,
                     turn=turning,
-                    fleeting=lasting is None,
+                    fleeting=fleeting,
                 )
             )
 

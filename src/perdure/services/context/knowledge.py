@@ -16,6 +16,7 @@ from perdure.domain.values import dataclass
 from perdure.engine.context.assemble import ContextKnowledge
 from perdure.engine.context.blocks import CardFact, ContextList, EntityCard, ListLine, cards_of
 from perdure.engine.lessons import weights
+from perdure.engine.text.cues import is_small_talk
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store, View
 from perdure.services.context.recall import RecallService
@@ -168,8 +169,14 @@ def _todos(view: View, scope: Scope, now: datetime) -> ContextList:
 
 
 def _without_listed(hits: Iterable[Hit]) -> tuple[Hit, ...]:
-    """Instructions, lessons and series have lists of their own; an open todo that is not due may well be what is sought."""
-    return tuple(hit for hit in hits if hit.kind not in ("instruction", "lesson", "series"))
+    """Instructions, lessons and series have lists of their own, and small talk tells nothing; an open todo that is not due
+    may well be what is sought.
+    """
+    return tuple(
+        hit
+        for hit in hits
+        if hit.kind not in ("instruction", "lesson", "series") and not (hit.kind == "message" and is_small_talk(hit.text))
+    )
 
 
 def _messages(evidence: Iterable[object]) -> tuple[str, ...]:
