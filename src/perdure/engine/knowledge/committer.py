@@ -292,9 +292,10 @@ class Committer:
         """The new statement turns others around: they end where it begins."""
         if (refused := self._may_close(proposal, new, opposed)) is not None:
             return refused
+        reason = why or (f"now {new.attribute}" if new.attribute in OPPOSITES else CHANGED)
         closed = []
         for held in opposed:
-            closed.append(self._closed(held, new.valid_from, new.id, why or f"now {new.attribute}"))
+            closed.append(self._closed(held, new.valid_from, new.id, reason))
             self.known.put_statement(closed[-1])
         self._add(proposal, new)
         return Outcome("superseded", proposal, new, tuple(closed))
