@@ -792,3 +792,13 @@ def test_the_ways_to_the_rest_are_tools_that_there_are(ana: perdure.Memory) -> N
     named = set(re.findall(r"\b(\w+State)\(", text))
     assert named == {"loadState", "queryTimeseriesState"}
     assert named <= set(ana.tools.names())
+
+
+def test_that_not_all_keys_were_looked_at_is_told_once(ana: perdure.Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if what was just said had to be read first, so that everything is looked at again."""
+    monkeypatch.setattr("perdure.services.oversight.before.KEYS_MAX", 1)
+    for key in ("kudos", "routes"):
+        ana.state.save(key, {"of": key})
+    ana.append("user", "I moved to Seattle.")
+    notes = ana.before(KUDOS_GOAL).notes
+    assert [one for one in notes if "looked at" in one] == ["only the first 1 keys were looked at"]

@@ -181,6 +181,8 @@ class Overseer:
         if is_whole(goal):
             return _Turn(), _SavedThings(), None
         turn, held = self.store.read(work.scope.owner, lambda view: (self._turn(view, work), self._saved_things(view, work)))
+        if held.left_out:  # told here: a read may be made again
+            work.notes.append(f"only the first {KEYS_MAX} keys were looked at")
         answer = self._recalled(work)
         if answer is not None:
             answer = replace(answer, hits=tuple(hit for hit in answer.hits if not turn.is_at_hand(hit)))
@@ -216,8 +218,6 @@ class Overseer:
             lambda: self.state.keys_in(view, work.now, limit=KEYS_MAX + 1),
             lambda: view.series.list_series(after=None, limit=KEYS_MAX),
         )
-        if len(keys) > KEYS_MAX:
-            work.notes.append(f"only the first {KEYS_MAX} keys were looked at")
         return _SavedThings(keys[:KEYS_MAX], series, len(keys) > KEYS_MAX)
 
     def _ranked(self, held: _SavedThings, work: _Work) -> list[RankedItem]:
