@@ -127,6 +127,9 @@ def test_a_person_who_matters_has_a_card(ana: perdure.Memory) -> None:
         ("I work for Apple Inc. and live in St. Paul.", "Lives in St. Paul"),
         ("I live in St. Paul and work for J. P. Morgan Inc.", "Works at J. P. Morgan Inc"),
         ("I quit my job at J. Crew last month and joined L. L. Bean.", "Works at L. L. Bean"),
+        ("My uncle Sgt. Pepper lives in Mt. Vernon.", "Sgt. Pepper lives in Mt. Vernon"),
+        ("My lawyer is Lt. Col. Frank Slade.", "Lt. Col. Frank Slade is my lawyer"),
+        ("Gen. Patton is my grandfather.", "Gen. Patton is my grandfather"),
     ],
 )
 def test_names_with_full_stops_are_whole(ana: perdure.Memory, said: str, content: str) -> None:
