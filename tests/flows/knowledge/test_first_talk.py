@@ -154,6 +154,51 @@ def test_one_sentence_ends_one_employer_and_begins_another(ana: perdure.Memory, 
     assert [found.content for found in ana.memories.list()] == ["Works at Stripe"]
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "I used to work at Google, now I'm at Stripe.",
+        "I no longer work at Google, I'm at Stripe now.",
+        "I don't work at Google anymore and I'm now with Stripe.",
+        "I resigned from Google and started at Stripe last week.",
+        "Last month I quit my job at Google and joined Stripe.",
+        "I quit my job at Google last month. I joined Stripe.",
+    ],
+)
+@pytest.mark.parametrize("remembered", [True, False])
+def test_both_employers_of_a_sentence_are_read_however_it_is_told(ana: perdure.Memory, said: str, *, remembered: bool) -> None:
+    """S3-49."""
+    for text in ("I work at Google.", said):
+        if remembered:
+            ana.remember(text)
+        else:
+            ana.append("user", text)
+    assert [found.content for found in ana.memories.list()] == ["Works at Stripe"]
+
+
+@pytest.mark.parametrize(
+    ("said", "contents"),
+    [
+        ("I work at Google as an engineer.", {"Works at Google", "Works as an engineer"}),
+        ("My sister works at Google as an architect.", {"My sister works at Google; My sister is an architect"}),
+    ],
+)
+def test_an_occupation_has_no_part_of_its_article(ana: perdure.Memory, said: str, contents: set[str]) -> None:
+    """S3-1."""
+    ana.append("user", said)
+    assert {found.content for found in ana.memories.list()} == contents
+
+
+@pytest.mark.parametrize(
+    "said", ["I left Austin last year and moved to Seattle.", "I quit my job at Google in May and moved to Seattle."]
+)
+def test_a_place_that_somebody_moved_to_is_no_employer(ana: perdure.Memory, said: str) -> None:
+    """S3-1."""
+    ana.append("user", "I live in Austin.")
+    ana.append("user", said)
+    assert "Works at Seattle" not in [found.content for found in ana.memories.list()]
+
+
 def test_originals_of_a_fold_are_listed_with_what_they_said(ana: perdure.Memory) -> None:
     """S3-15, S3-48."""
     told = {
