@@ -336,6 +336,8 @@ class ResultKeeper:
 
 
 def _series_words(offer: SeriesOffer) -> str:
+    if offer.entries == 1:
+        return f"an entry with `{offer.time_field}` and an id: it belongs in a series"
     return f"{offer.entries} entries with `{offer.time_field}` and ids: they belong in a series"
 
 
