@@ -122,6 +122,17 @@ def test_meetings_of_tomorrow_are_not_said_to_be_none(ana: perdure.Memory) -> No
     assert "covers nothing from 2025-10-29T00:00:00+00:00 on" in str(ana.context(goal).blocks)
 
 
+@pytest.mark.parametrize("when", ["do I have tomorrow", "did I have yesterday", "are there next week"])
+def test_nobody_is_told_to_fetch_a_series_that_was_not_asked_about(ana: perdure.Memory, when: str) -> None:
+    """S0-3, S0-47."""
+    ana.series("runs").merge([{"id": "r", "timestamp": (NOON - HOUR).isoformat()}])
+    goal = f"Which meetings {when}?"
+    [told] = [block.text for block in ana.context(goal).blocks if block.kind == "series"]
+    assert NAME in told
+    assert "runs" not in told
+    assert "runs" not in "".join(ana.recall(goal).uncovered.lines())
+
+
 @pytest.mark.parametrize(
     "goal",
     [
