@@ -131,6 +131,17 @@ def test_every_field_is_in_the_json(cli: Cli) -> None:
 # -- after a tool
 
 
+def test_a_window_among_the_arguments_of_a_tool_is_covered(cli: Cli) -> None:
+    """S0-57: on the command line as over HTTP and in Python."""
+    rows = json.dumps([{"id": one, "created_at": f"2026-01-02T0{one}:00:00Z"} for one in (3, 5)])
+    asked = json.dumps({"start": "2026-01-02", "end": "2026-01-03"})
+    kept = cli.json(
+        "agent", "after", "getKudos", "--goal", "save the kudos", "--mode", "auto", "--arguments", asked, stdin=rows
+    )
+    assert (kept["action"], kept["covers"]) == ("merged", "window")
+    assert cli.json("series", "gaps", "kudos", "2026-01-02", "2026-01-03") == []
+
+
 def test_by_default_nothing_is_kept(cli: Cli) -> None:
     done = cli.run("agent", "after", "get_profile", stdin='{"city": "Seattle"}')
     assert done.stdout == "none\n  mode manual: results are saved by hand only\n"
@@ -271,7 +282,7 @@ def test_text_from_memory_is_shown_never_obeyed(cli: Cli, text: str) -> None:
         (("agent", "before", GOAL, "--deadline", "0"), "`deadline_s` = 0.0 must be a number of seconds above 0"),
         (("agent", "after", "t", "--mode", "always"), "`--mode` = 'always' is unknown; use one of manual, suggest, auto"),
         (("agent", "after", "t", "--mode", "auto", "--accept"), "`--accept` saves what is suggested; leave `--mode` out"),
-        (("agent", "after", "t", "--window", "2026-01-01", "2026-01-02"), "`--window` = 2026-01-01T00:00:00 has no time zone"),
+        (("agent", "after", "t", "--window", "soon", "2026-01-02"), "`window_start` = 'soon' is not a time"),
         (("journal", "decisions", "--kind", "during"), "`--kind` = 'during' is unknown; use one of before, after"),
         (("series", "when", "today", "--now", "noon"), "`--now` = 'noon' is no ISO 8601 time"),
         (("series", "when", "today", "--zone", "Mars"), "`zone` = 'Mars' is not a known time zone"),
