@@ -299,7 +299,7 @@ class Memories(Handle, namespace="memories"):
             Arg("What was written about the user.", min_length=1, max_length=arg.TEXT_CHARS_MAX, pattern=arg.WORDS),
         ],
     ) -> Sequence[Outcome]:
-        """Learn facts from a text about the user; keep its other sentences as they are."""
+        """Learn facts from a text about the user; lose no sentence."""
         return self._do.extraction.seed(self.scope, text)
 
     @operation("change")
