@@ -199,6 +199,20 @@ def test_a_place_that_somebody_moved_to_is_no_employer(ana: perdure.Memory, said
     assert "Works at Seattle" not in [found.content for found in ana.memories.list()]
 
 
+@pytest.mark.parametrize(
+    ("said", "contents"),
+    [
+        ("I work at Google and I live in Rome.", {"Works at Google", "Lives in Rome"}),
+        ("I study at Oxford and I am 20.", {"Studies at Oxford", "Is 20 years old"}),
+        ("I work for Johnson and Johnson.", {"Works at Johnson and Johnson"}),
+    ],
+)
+def test_the_name_of_a_company_ends_before_the_next_clause(ana: perdure.Memory, said: str, contents: set[str]) -> None:
+    """S3-1: "Works at Google and" was learned, and the rest was not."""
+    ana.append("user", said)
+    assert {found.content for found in ana.memories.list()} == contents
+
+
 def test_originals_of_a_fold_are_listed_with_what_they_said(ana: perdure.Memory) -> None:
     """S3-15, S3-48."""
     told = {
