@@ -213,6 +213,25 @@ def test_the_name_of_a_company_ends_before_the_next_clause(ana: perdure.Memory, 
     assert {found.content for found in ana.memories.list()} == contents
 
 
+def test_the_health_of_those_who_matter_is_on_their_cards(ana: perdure.Memory) -> None:
+    """S3-9, S3-22: of "My daughter Mia has asthma" only that she is the daughter was kept."""
+    ana.append("user", "My daughter Mia has asthma.")
+    held = {one["content"]: (one["importance"], one["entityRefs"]) for one in ana.memories.list(form="seed")}
+    assert held == {"Mia is my daughter": (2, ["person:mia"]), "My daughter Mia has asthma.": (2, ["person:mia"])}
+    [card] = [block.text for block in ana.context("What should Mia avoid?").blocks if block.kind == "memories"]
+    assert "asthma" in card.splitlines()[0]
+    assert card.startswith("[person:mia]: ")
+
+
+@pytest.mark.parametrize(
+    "said", ["My wife Eva is diabetic.", "My father has a pacemaker.", "I work at Google and I have diabetes."]
+)
+def test_what_is_said_of_health_beside_something_else_is_kept(ana: perdure.Memory, said: str) -> None:
+    """S3-9."""
+    ana.append("user", said)
+    assert ("".join(one.content for one in ana.memories.list() if one.memory.importance >= 2)).count(said) == 1
+
+
 def test_originals_of_a_fold_are_listed_with_what_they_said(ana: perdure.Memory) -> None:
     """S3-15, S3-48."""
     told = {

@@ -10,7 +10,7 @@ to others.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -39,7 +39,7 @@ from perdure.engine.extraction.facts import (
 from perdure.engine.extraction.intents import Intent, as_completion, as_promise, completes, find_completions, find_intents
 from perdure.engine.extraction.orders import standing_instructions
 from perdure.engine.extraction.patterns import pattern, words
-from perdure.engine.extraction.predicates import bounded_importance
+from perdure.engine.extraction.predicates import bounded_importance, speaks_of_health
 from perdure.engine.extraction.statements import denies, denies_after, statements_of
 from perdure.engine.extraction.verbatim import lasting_words, turning_words
 from perdure.engine.text.own_words import OWN_CHARS_MAX, is_unsure, opens_fiction, own_words, states_nothing, takes_back
@@ -117,8 +117,12 @@ class _Run:
                 said = text.strip() if _is_short(text) and "?" not in text else sentence
                 if before == self._count():
                     self._keep_words(sentence, said, here, message, start)
-                elif before[0] < len(self.proposals) and turning_words(sentence) is not None:
-                    self.proposals[before[0]] = replace(self.proposals[before[0]], turn=self._once(said, message))
+                elif before[0] < len(self.proposals):
+                    found = self.proposals[before[0] :]
+                    if turning_words(sentence) is not None:
+                        self.proposals[before[0]] = replace(found[0], turn=self._once(said, message))
+                    if speaks_of_health(sentence) and not any(speaks_of_health(one.content) for one in found):
+                        self._keep_words(sentence, said, here, message, start, about=found)
             self.mark = before if self._count() != before else self.mark
             self.playing = opens_fiction(sentence)
         self._retract(message, keep=keep)
@@ -134,10 +138,19 @@ class _Run:
         self.turned.add((message.id, said))
         return said
 
-    def _keep_words(self, sentence: str, said: str, times: list[TimeMention], message: Message, offset: int) -> None:
+    def _keep_words(
+        self,
+        sentence: str,
+        said: str,
+        times: list[TimeMention],
+        message: Message,
+        offset: int,
+        about: Sequence[Proposal] = (),
+    ) -> None:
         """Propose a sentence that no rule reads as it stands, if it tells something that lasts or may change what is known.
 
-        `said`: what it is part of, by which a change is judged.
+        `said`: what it is part of, by which a change is judged. `about`: what rules have read of it besides; it is about the
+        person that they name.
         """
         lasting, turns = lasting_words(sentence), turning_words(sentence)
         turning = None if turns is None else self._once(said, message)
@@ -150,11 +163,13 @@ class _Run:
         elif kept.kind == "todo" and kept.sure:
             self.todos.append(_promised(content, times, message, place))
         else:
+            people = {entity for one in about for entity in one.entities if entity.type == "person"}
             self.proposals.append(
                 Proposal(
-                    type="PROFILE",
-                    fact_type=kept.fact_type,
+                    type="PEOPLE" if len(people) == 1 else "PROFILE",
+                    fact_type="fact" if people else kept.fact_type,
                     content=content,
+                    entities=tuple(people) if len(people) == 1 else (),
                     evidence=(place,),
                     confidence=0.7,
                     importance=bounded_importance(kept.importance, None, "fact", content, of_user=True),

@@ -67,7 +67,7 @@ def bounded_importance(proposed: object, attribute: str | None, fact_type: str, 
     """How important a statement is, within what its kind allows, no matter who proposes it: the user's name 3, relationships 2,
     health and safety at least 2, anything else at most what its attribute is worth, or 2.
     """
-    words = " " + " ".join(re.findall(r"\w+", content.casefold()))
+    words = _plain_words(content)
     rows = table(__package__, "attributes.toml")
     if of_user and (attribute in rows["names"].split() or words.startswith(tuple(f" {one} " for one in rows["own_name"]))):
         return IDENTITY
@@ -77,10 +77,20 @@ def bounded_importance(proposed: object, attribute: str | None, fact_type: str, 
     least = 0
     if fact_type == "relationship":
         least = most = IMPORTANT
-    elif attribute in rows["health"].split() or any(f" {one}" in words for one in rows["health_words"]):
+    elif attribute in rows["health"].split() or speaks_of_health(content):
         least, most = IMPORTANT, IDENTITY
     number = proposed if isinstance(proposed, int) and not isinstance(proposed, bool) else usual
     return max(least, min(most, number))
+
+
+def speaks_of_health(content: str) -> bool:
+    """Whether words of it are about health or safety."""
+    words = _plain_words(content)
+    return any(f" {one}" in words for one in table(__package__, "attributes.toml")["health_words"])
+
+
+def _plain_words(content: str) -> str:
+    return " " + " ".join(re.findall(r"\w+", content.casefold()))
 
 
 def usual_importance(said: Proposal) -> int:
