@@ -251,6 +251,16 @@ def test_t6_only_the_gap_is_named_and_fetched(ana: perdure.Memory) -> None:
     assert (value["coverage"], value["count"]) == ("full", 62)
 
 
+@pytest.mark.parametrize(
+    "goal",
+    ["Which kudos came between 2025-10-01 and 2025-10-05?", "Kudos of 2025-10-04?", "Show kudos of 2025-10-04T08:00:00Z"],
+)
+def test_a_date_in_figures_is_a_time_like_any_other(ana: perdure.Memory, goal: str) -> None:
+    """S0-42, S0-43, T-24: such goals seemed to need nothing of the user's."""
+    kudos_series(ana, 47, 2)
+    assert included(ana.before(goal), "series") == ["kudos_timeseries"]
+
+
 def test_a_goal_that_needs_nothing_gets_nothing(ana: perdure.Memory) -> None:
     """S1-2: the risk is to inject everything."""
     kudos_keys(ana)

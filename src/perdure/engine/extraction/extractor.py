@@ -10,7 +10,7 @@ to others.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -39,7 +39,7 @@ from perdure.engine.extraction.facts import (
 from perdure.engine.extraction.intents import Intent, as_completion, as_promise, completes, find_completions, find_intents
 from perdure.engine.extraction.orders import standing_instructions
 from perdure.engine.extraction.patterns import pattern, words
-from perdure.engine.extraction.predicates import bounded_importance
+from perdure.engine.extraction.predicates import bounded_importance, speaks_of_health
 from perdure.engine.extraction.statements import denies, denies_after, statements_of
 from perdure.engine.extraction.verbatim import OwnWords, lasting_words, left_of, turning_words
 from perdure.engine.text.own_words import OWN_CHARS_MAX, is_unsure, opens_fiction, own_words, states_nothing, takes_back
@@ -118,9 +118,13 @@ class _Run:
                 if before == self._count():
                     self._keep_words(sentence, said, here, message, start)
                 else:
-                    if before[0] < len(self.proposals) and turning_words(sentence) is not None:
-                        self.proposals[before[0]] = replace(self.proposals[before[0]], turn=self._once(said, message))
+                    found = self.proposals[before[0] :]
+                    if found and turning_words(sentence) is not None:
+                        self.proposals[before[0]] = replace(found[0], turn=self._once(said, message))
                     self._keep_rest(sentence, before, here, message, start)
+                    told = self.proposals[before[0] :]
+                    if found and speaks_of_health(sentence) and not any(speaks_of_health(one.content) for one in told):
+                        self._keep_words(sentence, said, here, message, start, about=found)
             self.mark = before if self._count() != before else self.mark
             self.playing = opens_fiction(sentence)
         self._retract(message, keep=keep)
@@ -136,16 +140,25 @@ class _Run:
         self.turned.add((message.id, said))
         return said
 
-    def _keep_words(self, sentence: str, said: str, times: list[TimeMention], message: Message, offset: int) -> None:
+    def _keep_words(
+        self,
+        sentence: str,
+        said: str,
+        times: list[TimeMention],
+        message: Message,
+        offset: int,
+        about: Sequence[Proposal] = (),
+    ) -> None:
         """Propose a sentence that no rule reads as it stands, if it tells something that lasts or may change what is known.
 
-        `said`: what it is part of, by which a change is judged.
+        `said`: what it is part of, by which a change is judged. `about`: what rules have read of it besides; it is about the
+        person that they name.
         """
         lasting, turns = lasting_words(sentence), turning_words(sentence)
         turning = None if turns is None else self._once(said, message)
         kept = lasting or (turns if turning else None)
         if kept is not None and not _is_order(message.content, offset, offset + len(sentence)):
-            self._keep(sentence, kept, times, message, offset, turning=turning, fleeting=lasting is None)
+            self._keep(sentence, kept, times, message, offset, turning=turning, fleeting=lasting is None, about=about)
 
     def _keep_rest(
         self, sentence: str, before: tuple[int, int, int], times: list[TimeMention], message: Message, offset: int
@@ -173,6 +186,7 @@ class _Run:
         *,
         turning: str | None = None,
         fleeting: bool = False,
+        about: Sequence[Proposal] = (),
     ) -> None:
         content, place = sentence[kept.start : kept.end], _evidence(message, offset, kept.start, kept.end)
         if kept.kind == "rule" and kept.sure:
@@ -180,11 +194,13 @@ class _Run:
         elif kept.kind == "todo" and kept.sure:
             self.todos.append(_promised(content, times, message, place))
         else:
+            people = {entity for one in about for entity in one.entities if entity.type == "person"}
             self.proposals.append(
                 Proposal(
-                    type="PROFILE",
-                    fact_type=kept.fact_type,
+                    type="PEOPLE" if len(people) == 1 else "PROFILE",
+                    fact_type="fact" if people else kept.fact_type,
                     content=content,
+                    entities=tuple(people) if len(people) == 1 else (),
                     evidence=(place,),
                     confidence=0.7,
                     importance=bounded_importance(kept.importance, None, "fact", content, of_user=True),

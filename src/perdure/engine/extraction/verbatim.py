@@ -14,6 +14,7 @@ from perdure.domain.knowledge.proposals import FactType
 from perdure.domain.text.patterns import pattern
 from perdure.domain.values import dataclass
 from perdure.engine.extraction.judge import JudgedKind, judge, known_share, words_of
+from perdure.engine.extraction.predicates import speaks_of_health
 from perdure.engine.text.cues import either
 from perdure.engine.text.hygiene import refusal
 from perdure.engine.text.own_words import HOLE, is_unsure, states_nothing, takes_back
@@ -30,6 +31,8 @@ RULE_MIN = 0.3
 """How likely it must be a rule rather than nothing. Rules are short and say little else: they are judged by this alone."""
 RULE_SURE = 0.6
 """From here on a rule may have a condition, and may look like any other wish at the agent."""
+HEALTH_MIN = 0.65
+"""What is said of health is kept if it is this likely to last: it is worse to miss it."""
 SURE_MIN = 0.7
 """How likely its kind must be to count: below, it is a memory of little importance, found by recall alone."""
 TURN_MIN = -3.0
@@ -149,7 +152,8 @@ def _is_nothing(sentence: str) -> bool:
 
 def _kept_from(sentence: str) -> float:
     words = len(sentence.split())
-    return next(score for size, score in (KEPT_MIN_LOWER if sentence.islower() else KEPT_MIN) if words >= size)
+    least = next(score for size, score in (KEPT_MIN_LOWER if sentence.islower() else KEPT_MIN) if words >= size)
+    return min(least, HEALTH_MIN) if speaks_of_health(sentence) else least
 
 
 def _is_plain(sentence: str) -> bool:

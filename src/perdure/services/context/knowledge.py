@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 
-from perdure.domain.context.recall import Hit, Recall, RecallQuery, SeriesGap
+from perdure.domain.context.recall import Hit, Recall, RecallQuery, SeriesGap, series_asked_about
 from perdure.domain.knowledge.entities import Todo
 from perdure.domain.knowledge.keys import term_value
 from perdure.domain.knowledge.memories import MemoryWithStatements, Statement, to_memory, to_statement
@@ -249,7 +249,7 @@ def _coverage(answer: Recall | None) -> ContextList:
     lines: list[ListLine] = []
     if answer is not None:
         gaps = {gap.series: gap for gap in answer.uncovered.gaps}
-        found = [hit.id for hit in answer.hits if hit.kind == "series"]
+        found = [hit.id for hit in series_asked_about(answer.hits)]
         lines = [ListLine(f"- series `{name}`{_gap_words(gaps.get(name), answer)}", (name,)) for name in found]
     return ContextList("series", "Time series", "the coverage ledger", tuple(lines), SHARES["series"], volatile=True)
 
