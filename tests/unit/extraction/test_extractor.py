@@ -179,6 +179,20 @@ def test_a_name_is_taken_with_its_last_letter_or_not_at_all(text: str, expected:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
+        ("Ugh, I can't stand cilantro btw", ["Dislikes cilantro"]),
+        ("I don't eat pork btw.", ["Avoids pork"]),
+        ("I'm vegan btw", ["Is vegan"]),
+        ("I hate long meetings tbh", ["Dislikes long meetings"]),
+        ("I'm allergic to peanuts by the way", ["Is allergic to peanuts"]),
+    ],
+)
+def test_what_a_chat_hangs_onto_a_sentence_is_no_part_of_the_fact(text: str, expected: list[str]) -> None:
+    assert told(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
         ("John is my cofounder and handles backend", ["John.relation=cofounder", "John.handles=backend"]),
         ("Ana is my manager and lives in Paris.", ["manager=Ana", "Ana.lives_in=Paris"]),
         (
