@@ -14,7 +14,7 @@ from typing import Any, Literal
 from perdure.domain.access import ACCESS_MODES, AccessMode
 from perdure.domain.context.recall import parse_blend
 from perdure.domain.conversation.digests import DEFAULT_PROFILE, Layers, check_profile
-from perdure.domain.errors import InvalidInput
+from perdure.domain.errors import InvalidInput, Unavailable
 from perdure.domain.limits import Limits, Switches
 from perdure.domain.oversight import SAVE_MODES, SaveMode
 from perdure.domain.text.rules import brief, utf8_size
@@ -321,7 +321,11 @@ def default_store_path() -> Path:
     """The SQLite file used when nothing names a store."""
     from platformdirs import user_data_path
 
-    return user_data_path("perdure", appauthor=False, ensure_exists=True) / "perdure.db"
+    try:
+        return user_data_path("perdure", appauthor=False, ensure_exists=True) / "perdure.db"
+    except OSError as error:
+        reason = f"{error.strerror}: {error.filename}"
+        raise Unavailable(f"the data folder cannot be made ({reason}); fix that, or name a store with `PERDURE_URL`") from error
 
 
 def config_path(environ: Mapping[str, str] | None = None) -> Path:

@@ -323,6 +323,12 @@ def test_a_command_that_stands_under_a_noun_is_found_by_its_own_name(
     assert f"No such command '{name}'; there is {told}" in done.stderr
 
 
+def test_a_mistyped_command_is_told_the_one_that_was_meant(monkeypatch: pytest.MonkeyPatch) -> None:
+    with perdure.open("memory:") as engine:
+        done = InProcess(monkeypatch, engine).run("remeber", "x")
+    assert done.stderr == "error: No such command 'remeber'. Did you mean 'remember'? See `perdure --help`.\n"
+
+
 def test_perdure_alone_says_how_to_begin() -> None:
     done = CliRunner().invoke(app, [])
     assert done.exit_code == 0

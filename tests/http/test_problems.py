@@ -153,6 +153,7 @@ def test_a_path_that_there_is_not_is_a_problem(client: TestClient) -> None:
     response = client.get("/v1/nothing")
     assert response.status_code == 404
     assert json.loads(response.text)["code"] == "not_found"
+    assert json.loads(response.text)["detail"] == "there is nothing at this path"
 
 
 def test_an_idempotency_key_that_is_none_is_refused(client: TestClient) -> None:

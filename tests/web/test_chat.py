@@ -142,6 +142,18 @@ def test_without_a_model_it_shows_what_one_would_be_given(alone: Talk) -> None:
     assert [one.role for one in alone.ana.messages()] == ["user"]
 
 
+def test_a_long_chat_opens_at_its_latest_turn(alone: Talk) -> None:
+    for number in range(30):
+        alone.ana.append("user", f"I ran {number} kilometres.")
+    page = alone.look(CHAT)
+    said = page.get_by_text("I ran 29 kilometres.", exact=True).first
+    expect(said).to_be_in_viewport()
+    below, form = said.bounding_box(), page.locator("#compose").bounding_box()
+    assert below is not None
+    assert form is not None
+    assert below["y"] + below["height"] <= form["y"]
+
+
 def test_what_a_turn_taught_is_corrected_pinned_and_undone_beside_it(alone: Talk) -> None:
     page = alone.look(CHAT)
     say(page, MOVED)

@@ -190,7 +190,7 @@ class Memory(Handle):
         *,
         cascade: Annotated[bool, Arg("Also undo what builds on it.")] = False,
     ) -> int:
-        """Undo an action of the journal. It is the one that the operation belongs to. The number is that of what did so.
+        """Undo the action that an operation of the journal belongs to. Returns the number of the operation that did so.
 
         `Conflict` if later actions build on it, unless `cascade`, which takes those back, too.
         """

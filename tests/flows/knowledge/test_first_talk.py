@@ -257,3 +257,18 @@ def test_originals_of_a_fold_are_listed_with_what_they_said(ana: perdure.Memory)
     assert hit.memory == fold.memory.record_key, "it is told once"
     ana.forget(memory=fold.memory.record_key)
     assert "swims" not in str(ana.memories.list(archived=True))
+
+
+def test_the_key_of_a_listed_memory_is_the_one_that_calls_take(ana: perdure.Memory) -> None:
+    ana.remember("Is vegetarian", visible_to="default")
+    [one] = ana.memories.list()
+    assert ana.memories.get(one.key) == one
+    assert ana.forget(memory=one.key).removed["statement"] == 1
+    assert ana.memories.list() == []
+
+
+def test_what_is_refused_for_its_length_is_shown_by_how_it_begins(ana: perdure.Memory) -> None:
+    refused = str(ana.remember("word " * 20_000))
+    assert refused.startswith("refused: word word")
+    assert refused.endswith("\n  the content is too long for one statement")
+    assert len(refused) < 1_100

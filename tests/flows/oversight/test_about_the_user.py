@@ -137,3 +137,48 @@ def test_what_is_spent_on_housing_loads_the_budget_alone(ana: perdure.Memory) ->
     """S1-2, T-17."""
     given = ana.before("How much do I spend on housing?", target="goal")
     assert set(given.values) & set(KEYS) == {"household_budget"}
+
+
+@pytest.mark.parametrize(
+    ("goal", "answer"),
+    [
+        ("What is my job?", "nurse"),
+        ("What's my name?", "Marta"),
+        ("How old am I?", "34"),
+        ("Where do I live?", "Berlin"),
+        ("What languages do I speak?", "Polish"),
+    ],
+)
+def test_a_plain_question_about_ones_own_is_given_the_answer(goal: str, answer: str) -> None:
+    marta = perdure.open("memory:", clock=StoppedClock(NOW)).memory("marta")
+    for text in ("Works as a nurse", "Name is Marta", "Is 34 years old", "Lives in Berlin", "Speaks Polish"):
+        marta.remember(text)
+    assert answer in marta.before(goal).text
+
+
+@pytest.mark.parametrize(
+    "goal",
+    ["Wer bin ich?", "Was weißt du über mich?", "Que sais-tu de moi ?", "Qui suis-je ?", "¿Qué sabes de mí?", "¿Quién soy?"],
+)
+def test_a_question_about_the_user_gets_a_profile_in_each_language(ana: perdure.Memory, goal: str) -> None:
+    assert [block.kind for block in ana.before(goal).blocks if block.kind == "profile"] == ["profile"]
+
+
+@pytest.mark.parametrize(
+    ("said", "goal"),
+    [
+        ("Ich vertrage keine Nüsse, bin allergisch.", "Was soll ich heute kochen?"),
+        ("Ich esse kein Fleisch.", "Plane das Abendessen für Freitag"),
+        ("Mein Knie tut beim Bergablaufen weh.", "Plane meinen Lauf für Sonntag"),
+        ("Je suis allergique aux arachides.", "Qu'est-ce que je peux cuisiner ce soir ?"),
+        ("Soy alérgica a los cacahuetes.", "¿Qué puedo cocinar esta noche?"),
+        ("My left achilles is acting up again so no hills", "Plan my run for Sunday"),
+    ],
+)
+def test_what_the_user_cannot_eat_or_bear_limits_a_goal_in_each_language(said: str, goal: str) -> None:
+    user = perdure.open("memory:", clock=StoppedClock(NOW)).memory("user")
+    user.remember(said)
+    user.remember("Speaks Portuguese")
+    [block] = [block for block in user.before(goal).blocks if block.kind == "limits"]
+    assert said in block.text
+    assert "Portuguese" not in block.text

@@ -161,6 +161,38 @@ def test_full_stops_cut_no_name_and_join_no_sentences(text: str, expected: list[
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
+        ("My boss is Petra and I hate Mondays.", ["Petra is my boss", "Dislikes Mondays"]),
+        ("My wife's name is Anna and I love her.", ["Anna is my wife"]),
+        ("My boss is Petra Novak and I like her.", ["Petra Novak is my boss"]),
+        ("My sister's Anna and I went to Rome.", []),
+        ("My boss is Anna's husband.", ["My boss is Anna's husband."]),
+        ("I moved to Marketing team.", []),
+        ("I was born in Rome's suburbs.", []),
+        ("I joined Zoom call.", []),
+        ("I work for Siemens and I like it.", ["Works at Siemens"]),
+    ],
+)
+def test_a_name_is_taken_with_its_last_letter_or_not_at_all(text: str, expected: list[str]) -> None:
+    assert told(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Ugh, I can't stand cilantro btw", ["Dislikes cilantro"]),
+        ("I don't eat pork btw.", ["Avoids pork"]),
+        ("I'm vegan btw", ["Is vegan"]),
+        ("I hate long meetings tbh", ["Dislikes long meetings"]),
+        ("I'm allergic to peanuts by the way", ["Is allergic to peanuts"]),
+    ],
+)
+def test_what_a_chat_hangs_onto_a_sentence_is_no_part_of_the_fact(text: str, expected: list[str]) -> None:
+    assert told(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
         ("John is my cofounder and handles backend", ["John.relation=cofounder", "John.handles=backend"]),
         ("Ana is my manager and lives in Paris.", ["manager=Ana", "Ana.lives_in=Paris"]),
         (

@@ -22,7 +22,7 @@ APPLICATION_ID = 0x50455244
 WAL_BYTES_KEPT = 64 * 1024 * 1024
 CACHE_KIB = 16 * 1024
 
-BUSY = "the SQLite file is busy: another process has been writing for longer than the deadline; try again"
+BUSY = "the SQLite file{at} is busy: another process has been writing for longer than the deadline; try again"
 
 # Every error class of the driver, by what the caller can do. A test fails when apsw gains one that is missing here.
 MEANING: dict[type[Exception], tuple[type[PerdureError], str]] = {
@@ -37,22 +37,22 @@ MEANING: dict[type[Exception], tuple[type[PerdureError], str]] = {
     apsw.NoMemError: (Unavailable, "SQLite ran out of memory; free some, then try again"),
     apsw.CantOpenError: (
         Unavailable,
-        "the SQLite file cannot be opened; check that its directory exists, and that both may be read and written",
+        "the SQLite file{at} cannot be opened; check that its directory exists, and that both may be read and written",
     ),
-    apsw.PermissionsError: (Unavailable, "the SQLite file may not be accessed; check its permissions"),
-    apsw.ReadOnlyError: (Unavailable, "the SQLite file may not be written; check its permissions and its file system"),
+    apsw.PermissionsError: (Unavailable, "the SQLite file{at} may not be accessed; check its permissions"),
+    apsw.ReadOnlyError: (Unavailable, "the SQLite file{at} may not be written; check its permissions and its file system"),
     apsw.ConnectionClosedError: (Unavailable, "the store is closed; open it again"),
     apsw.CursorClosedError: (Unavailable, "the store is closed; open it again"),
     apsw.VFSFileClosedError: (Unavailable, "the store is closed; open it again"),
     apsw.CorruptError: (
         Corrupt,
-        "the SQLite file is damaged; stop, restore a backup; `perdure admin verify` says what is hit, if it can read it",
+        "the SQLite file{at} is damaged; stop, restore a backup; `perdure admin verify` says what is hit, if it can read it",
     ),
-    apsw.NotADBError: (Corrupt, "the file is not a SQLite database; check the path, or restore a backup"),
-    apsw.FormatError: (Corrupt, "the file is not a SQLite database; check the path, or restore a backup"),
+    apsw.NotADBError: (Corrupt, "the file{at} is not a SQLite database; check the path, or restore a backup"),
+    apsw.FormatError: (Corrupt, "the file{at} is not a SQLite database; check the path, or restore a backup"),
     apsw.EmptyError: (
         Corrupt,
-        "the SQLite file is damaged; stop, restore a backup; `perdure admin verify` says what is hit, if it can read it",
+        "the SQLite file{at} is damaged; stop, restore a backup; `perdure admin verify` says what is hit, if it can read it",
     ),
     apsw.ConstraintError: (Conflict, "a constraint of the schema refused the write; read again, then decide"),
     apsw.TooBigError: (LimitExceeded, "a value is larger than SQLite can hold; send less"),
@@ -80,16 +80,17 @@ MEANING: dict[type[Exception], tuple[type[PerdureError], str]] = {
 
 
 @contextmanager
-def translated() -> Iterator[None]:
-    """Everything the driver raises inside leaves as one of our errors, with the cause kept."""
+def translated(path: Path | None = None) -> Iterator[None]:
+    """Everything the driver raises inside leaves as one of our errors, with the cause kept; they name the file at `path`."""
     try:
         yield
     except apsw.Error as error:
-        raise in_our_words(error) from error
+        raise in_our_words(error, path) from error
 
 
-def in_our_words(error: apsw.Error) -> PerdureError:
+def in_our_words(error: apsw.Error, path: Path | None = None) -> PerdureError:
     kind, words = MEANING.get(type(error), (PerdureError, "SQLite failed; please report this"))
+    words = words.replace("{at}", "" if path is None else f" {path}")
     if kind in (Conflict, PerdureError, Unsupported):
         words = f"{words} (SQLite says: {error})"
     return kind(words)

@@ -149,7 +149,7 @@ class SqliteStore:
             raise InvalidInput(f"`synchronous` = {brief(synchronous)} is unknown; use FULL or NORMAL")
         self._path = Path(path).absolute()
         if self._path.is_dir():
-            raise InvalidInput(f"{self._path} is a folder; name the file in it, such as {self._path.name}/perdure.db")
+            raise InvalidInput(f"{self._path} is a folder; name the file in it, such as {self._path / 'perdure.db'}")
         self._busy_s = busy_s
         self._synchronous = synchronous
         self._known = migrations(PACKAGE)
@@ -158,10 +158,10 @@ class SqliteStore:
         self._connections = SqlitePool(str(self._path), synchronous=synchronous, busy_s=busy_s, cipher=self._cipher)
         self._erasure = SqliteErasure(self._path, self._connections, encrypted=self._cipher is not None)
         self._group = WriterGroup(self._commit)
-        with translated():
+        with translated(self._path):
             migrating.refuse_foreign(str(self._path), busy_s, self._known, self._cipher)
         watch_forks(self)
-        with translated(), self._connections.own() as connection:
+        with translated(self._path), self._connections.own() as connection:
             migrating.migrate(connection, self._known, schema(PACKAGE))
 
     # -- transactions

@@ -327,6 +327,11 @@ class MemoryWithStatements:
         return self.content
 
     @property
+    def key(self) -> str:
+        """What calls name it by: `memories.get(key)`, `forget(memory=key)`."""
+        return self.memory.record_key
+
+    @property
     def content(self) -> str:
         """What it says, as one line."""
         return "; ".join(statement.content for statement in self.statements)

@@ -13,6 +13,8 @@ from perdure.domain.values import dataclass
 Verdict = Literal["added", "mentioned", "known", "superseded", "ended", "past", "proposed", "refused"]
 ACCEPTED, REJECTED, OVER = "accepted", "rejected", "said to be over"
 """Why a proposal, or a statement, stands no longer."""
+SHOWN_CHARS = 1_000
+"""Of what was told, an outcome shows so much; what is refused may be of any length."""
 CHANGED = "what was said since ends or replaces it"
 SAID_SO = "the user said so"
 SAID_OTHERWISE = "the user said otherwise"
@@ -38,6 +40,7 @@ class Outcome:
 
     def __str__(self) -> str:
         said = self.proposal.content if self.statement is None else self.statement.content
+        said = said if len(said) <= SHOWN_CHARS else f"{said[: SHOWN_CHARS - 1]}…"
         lines = [f"{self.verdict}: {said}", *(f"  no longer: {one.content}" for one in self.closed)]
         if self.reason is not None:
             lines.append(f"  {self.reason}")

@@ -23,7 +23,7 @@ from perdure.domain.values import dataclass
 from perdure.engine.models.prompts import as_data
 from perdure.engine.oversight.needs import MAYBE_MIN, NEEDS_MIN, speaks_of_oneself
 from perdure.engine.oversight.relevance import GOAL_CHARS_MAX, Naming, SavedItem, names_in
-from perdure.engine.oversight.statements import asks_about_the_user, is_whole, limiting
+from perdure.engine.oversight.statements import asks_about_the_user, asks_for_ones_own, is_whole, limiting
 from perdure.engine.search.lexicon import folded, words_with_terms
 from perdure.engine.text.cues import is_small_talk
 
@@ -111,7 +111,7 @@ def is_open(goal: str, hits: Sequence[Hit], *, needed: float, entities: Collecti
     """
     if is_whole(goal):
         return False
-    if needed >= NEEDS_MIN or asks_about_the_user(goal) or naming is Naming.GOAL:
+    if needed >= NEEDS_MIN or asks_about_the_user(goal) or asks_for_ones_own(goal) or naming is Naming.GOAL:
         return True
     if naming and (needed >= MAYBE_MIN or speaks_of_oneself(goal)):
         return True

@@ -24,6 +24,11 @@ def asks_about_the_user(goal: str) -> bool:
     return _has("profile", goal[:GOAL_CHARS_MAX])
 
 
+def asks_for_ones_own(goal: str) -> bool:
+    """Whether it asks for one thing of the user's: their job, their partner's name, where they live."""
+    return _has("own", goal[:GOAL_CHARS_MAX])
+
+
 def is_whole(goal: str) -> bool:
     """Whether it says all that it needs: a greeting, a sum, a text to translate."""
     return _has("whole", goal[:GOAL_CHARS_MAX]) and _OWNED.search(goal[:GOAL_CHARS_MAX].partition(":")[0]) is None

@@ -93,10 +93,6 @@ def _forgotten(done: ForgetReport) -> bool:
     return not done.nothing
 
 
-def _key(found: MemoryWithStatements) -> str:
-    return found.memory.record_key
-
-
 def _lines(missing: Uncovered) -> list[str]:
     return list(missing.lines())
 
@@ -143,7 +139,7 @@ MORE: Mapping[type, Mapping[str, Callable[[Any], Any]]] = {
     Injection: _properties(Injection, "text", "stable", "tail", "version", "nothing"),
     KeptResult: _properties(KeptResult, "saved"),
     Prompt: _properties(Prompt, "text"),
-    MemoryWithStatements: {"key": _key, **_properties(MemoryWithStatements, "content")},
+    MemoryWithStatements: _properties(MemoryWithStatements, "key", "content"),
     Session: {**_properties(Session, "working"), "source": _source, "source_id": _source_id},
     Uncovered: {"lines": _lines},
     VerifyReport: _properties(VerifyReport, "clean"),

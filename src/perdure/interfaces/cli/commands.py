@@ -269,7 +269,8 @@ def run() -> None:
             print(error.format_message())
             sys.exit(0)
         where = error.ctx.command_path if error.ctx is not None else "perdure"
-        words = f"{error.format_message().rstrip('.')}. See `{where} --help`."
+        told = error.format_message().rstrip(".")
+        words = f"{told}{'' if told.endswith('?') else '.'} See `{where} --help`."
         out.error({"error": {"code": "invalid_input", "message": words, "retriable": False}}, words)
         code = exit_code(InvalidInput())
     except (KeyboardInterrupt, typer.Abort):

@@ -231,8 +231,9 @@ async def _http(request: Request, error: Exception) -> Response:
     headers = error.headers
     if error.status_code == 405 and (allowed := getattr(request.app.state, "allowed", None)) is not None:
         headers = {"Allow": allowed(request.scope["path"]) or dict(headers or {}).get("Allow", "")}
+    detail = "there is nothing at this path" if (error.status_code, error.detail) == (404, "Not Found") else str(error.detail)
     code = {404: "not_found", 401: "unauthenticated", 403: "forbidden"}.get(error.status_code, "invalid_input")
-    return problem(error.status_code, code, str(error.detail), headers, retriable=False)
+    return problem(error.status_code, code, detail, headers, retriable=False)
 
 
 async def _bug(_: Request, error: Exception) -> Response:

@@ -41,6 +41,9 @@ def forget(
         raise InvalidInput(f"`forget` was given {', '.join(named) or 'nothing'}; name exactly one thing")
     with ctx.obj.memory() as held:
         goes = forecast(held, entity, memory, messages)
+        if memory is not None and goes.get("known") is False and not yes:
+            out.value({"forgotten": False, **goes}, [Text("nothing to forget")])
+            return
         if dry_run:
             out.value({"forgotten": False, **goes}, [Text(f"would remove: {_summary_line(goes)}")])
             return

@@ -58,7 +58,8 @@
       field.focus();
     }
   };
-  if (!location.hash) document.getElementById("compose")?.scrollIntoView({ block: "end" });
+  // The form sticks to the window: only the end of the page has the latest turn above it.
+  if (!location.hash && document.getElementById("compose")) scrollTo({ top: document.documentElement.scrollHeight, behavior: "instant" });
   document.addEventListener("submit", (event) => {
     if (!event.target.matches("form[data-chat]")) return;
     event.preventDefault();
