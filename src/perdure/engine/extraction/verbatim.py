@@ -20,14 +20,14 @@ from perdure.engine.text.hygiene import refusal
 from perdure.engine.text.own_words import HOLE, is_unsure, states_nothing, takes_back
 from perdure.engine.text.sentences import sentence_spans
 
-KEPT_MIN = ((13, 0.5), (9, 0.55), (7, 0.7), (0, 0.85))
+KEPT_MIN = ((9, 0.5), (0, 0.6))
 """The score from which a sentence of at least so many words is kept: the fewer there are, the less the judge has to go by.
 Chosen, like the next, by cross-validation over the writers who taught it."""
-KEPT_MIN_LOWER = ((9, 0.5), (7, 0.65), (0, 0.78))
-"""As `KEPT_MIN`, for a sentence without capitals: who types so says it in fewer words."""
+KEPT_MIN_LOWER = 0.4
+"""The score from which a sentence without capitals is kept: who types so says it in fewer words."""
 REST_MIN = 0.6
 """The same for what rules left of a sentence that they read in part: who tells one thing there tells more."""
-RULE_MIN = 0.3
+RULE_MIN = 0.2
 """How likely it must be a rule rather than nothing. Rules are short and say little else: they are judged by this alone."""
 RULE_SURE = 0.6
 """From here on a rule may have a condition, and may look like any other wish at the agent."""
@@ -37,7 +37,7 @@ SURE_MIN = 0.7
 """How likely its kind must be to count: below, it is a memory of little importance, found by recall alone."""
 TURN_MIN = -3.0
 """How much a sentence must sound like a change before what is known is looked through: nearly all that are one do."""
-NOTHING_MAX = 0.03
+NOTHING_MAX = 0.025
 NOTHING_TURN_MAX = -2.0
 """Below both, a sentence surely tells nothing: of what lasts, seven in a thousand are there, of all else four in ten."""
 KNOWN_MIN = 0.55
@@ -152,7 +152,7 @@ def _is_nothing(sentence: str) -> bool:
 
 def _kept_from(sentence: str) -> float:
     words = len(sentence.split())
-    least = next(score for size, score in (KEPT_MIN_LOWER if sentence.islower() else KEPT_MIN) if words >= size)
+    least = KEPT_MIN_LOWER if sentence.islower() else next(score for size, score in KEPT_MIN if words >= size)
     return min(least, HEALTH_MIN) if speaks_of_health(sentence) else least
 
 

@@ -12,7 +12,7 @@ import re
 from functools import cache
 
 from perdure.domain.text.patterns import pattern
-from perdure.engine.extraction.judge import JudgeTable, features, unpacked
+from perdure.engine.extraction.judge import JudgeTable, run_places, unpacked
 from perdure.engine.words import fitted, raw
 
 FILE = "needs.bin"
@@ -45,7 +45,7 @@ def needs(goal: str, *, timed: bool) -> float:
 
 def worded(goal: str, held: JudgeTable) -> float:
     """What its n-grams say: log odds."""
-    places = features(goal[:JUDGED_CHARS_MAX])
+    places = run_places(goal[:JUDGED_CHARS_MAX])
     return held.scales[0] * float(held.weights[places].sum(dtype="int32")) / math.sqrt(len(places))
 
 
