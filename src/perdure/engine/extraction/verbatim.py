@@ -25,7 +25,7 @@ KEPT_MIN = ((9, 0.5), (0, 0.6))
 Chosen, like the next, by cross-validation over the writers who taught it."""
 KEPT_MIN_LOWER = 0.4
 """The score from which a sentence without capitals is kept: who types so says it in fewer words."""
-REST_MIN = 0.6
+REST_MIN = 0.5
 """The same for what rules left of a sentence that they read in part: who tells one thing there tells more."""
 RULE_MIN = 0.2
 """How likely it must be a rule rather than nothing. Rules are short and say little else: they are judged by this alone."""
