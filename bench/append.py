@@ -32,7 +32,7 @@ from perdure.adapters.sqlite.connections import connect
 from perdure.adapters.sqlite.store import SQL
 
 CALLERS, BATCH = 16, 500
-MESSAGES, ROUNDS, WARM_UP = 20_000, 10, 64
+MESSAGES, QUICK, ROUNDS, WARM_UP = 20_000, 1_600, 10, 64
 # On a slow disk the run ends after this time, though not before this many rounds.
 SECONDS_MOST, ROUNDS_LEAST = 120.0, 5
 
@@ -376,7 +376,10 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     parser.add_argument("--dir", type=Path, help="where to put the files: on a real disk (beside the current directory)")
     parser.add_argument("--url", help="postgresql://…: measure perdure there too, in a schema that is dropped afterwards")
+    parser.add_argument("--quick", action="store_true", help="few messages: shows that it runs, proves nothing")
     options = parser.parse_args()
+    if options.quick:
+        options.messages = QUICK
     if options.messages < ROUNDS * CALLERS:
         parser.error(f"--messages must be at least {ROUNDS * CALLERS}: {ROUNDS} rounds of {CALLERS} callers")
     notes: list[str] = []

@@ -49,11 +49,10 @@ class Figure:
     """Files and folders that it depends on."""
     readme: bool = False
     aim: str = ""
-    beside: str = ""
-    """What stands beside it, with `{}` for the figure of this row of `comparisons`."""
+    beside: dict[str, str] = field(default_factory=dict)
+    """What is said beside it, with `{}` for a figure of the comparisons, and the `what` of its row there."""
     times: float = 1.0
     """What the field is multiplied with to be in the unit."""
-    beside_row: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -101,8 +100,12 @@ def table(page: str) -> str:
 
 
 def _said(figure: Figure, one: Result) -> str:
-    spread = "" if one.low is None or one.high is None else f" [{_number(one.low)}, {_number(one.high)}]"
-    return f"{_number(one.value)} {figure.unit}{spread}".strip()
+    return f"{_number(one.value)} {figure.unit}{_spread(one.low, one.high)}".strip()
+
+
+def _spread(low: float | None, high: float | None) -> str:
+    """The interval; none where there is nothing to draw again, as of a file's size."""
+    return "" if low is None or high is None or low == high else f" [{_number(low)}, {_number(high)}]"
 
 
 def _at(figure: Figure, one: Result) -> str:
@@ -121,9 +124,13 @@ def written(page: str, text: str) -> str:
 
 def measure(wanted: list[str]) -> int:
     """Run each benchmark once and keep what it says of the figures that are wanted."""
+    if unknown := sorted(set(wanted) - declared().keys()):
+        raise SystemExit(f"no such figure: {', '.join(unknown)}; bench/figures.toml has {', '.join(declared())}")
     figures = [one for one in declared().values() if not wanted or one.name in wanted]
     held = results()
     for command in dict.fromkeys(one.command for one in figures):
+        print(f"{datetime.now():%H:%M:%S} {command}", flush=True)  # noqa: DTZ005 - for those who wait
+        started = time.monotonic()
         if (by := busyness()) > BUSY:
             print(
                 f"busy machine: a loop takes {by:.2f} × its processor time; `{command}` is not run, nothing of it is published"
@@ -142,7 +149,9 @@ def measure(wanted: list[str]) -> int:
         held |= {one.name: _result(one, report) for one in figures if one.command == command}
         told = {name: asdict(one) for name, one in held.items()}
         RESULTS.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        print(f"kept: {command}")
+        print(
+            f"kept: {', '.join(one.name for one in figures if one.command == command)}, in {time.monotonic() - started:.0f} s"
+        )
     return 0
 
 
@@ -150,16 +159,22 @@ def _result(figure: Figure, report: dict[str, Any]) -> Result:
     row = _row(figure, report[figure.table], figure.row)
     found = row[figure.value]
     spread = found if isinstance(found, dict) else {"value": found, "low": None, "high": None}
-    ratio = figure.beside_row and _row(figure, report["comparisons"], figure.beside_row)["figure"]["value"]
     return Result(
         **{name: value * figure.times for name, value in spread.items() if value is not None},
-        beside=figure.beside.format(_number(ratio)) if ratio else figure.beside,
+        beside=_beside(figure, report),
         n=row.get("calls"),
         commit=_git("rev-parse", "--short", "HEAD") or "unknown",
         date=datetime.now(UTC).date().isoformat(),
         machine=f"{os.cpu_count()} cores, {sys.platform}, Python {sys.version_info.major}.{sys.version_info.minor}",
         load=round(os.getloadavg()[0], 2),
     )
+
+
+def _beside(figure: Figure, report: dict[str, Any]) -> str:
+    """What the comparisons say, of those that were made: a peer that is not installed has no row."""
+    rows = {row["what"]: row["figure"] for row in report.get("comparisons", report.get("figures", ()))}
+    told = [(said, rows[what]) for said, what in figure.beside.items() if what in rows]
+    return ", ".join(said.format(_number(one["value"]) + _spread(one["low"], one["high"])) for said, one in told)
 
 
 def _row(figure: Figure, rows: list[dict[str, Any]], wanted: dict[str, Any]) -> dict[str, Any]:
