@@ -17,18 +17,21 @@ import subprocess
 import sys
 import time
 import tomllib
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.append(str(ROOT / "bench"))
+
+from machine import BUSY, busyness, commit  # noqa: E402 - it lies in a folder that is no package
+
 DECLARED, RESULTS = ROOT / "bench" / "figures.toml", ROOT / "bench" / "results.json"
 PAGES = {"README.md": "readme", "docs/explanation/numbers.md": "numbers"}
 BLOCK = re.compile(r"(<!-- speed: [^>]*-->\n).*?(?=<!-- end -->)", re.DOTALL)
 SINCE = re.compile(r", \d+ changes? since")
-BUSY = 1.15
-"""A loop that only computes takes so much longer by the clock than by the processor: somebody else is at work."""
 
 
 @dataclass(frozen=True)
@@ -82,9 +85,9 @@ def results() -> dict[str, Result]:
     return {name: Result(**said) for name, said in json.loads(RESULTS.read_text(encoding="utf-8")).items()}
 
 
-def changes_since(figure: Figure, commit: str) -> int | None:
-    """How many commits since then touched what it depends on; None if this repository does not know that commit."""
-    done = _git("rev-list", "--count", f"{commit}..HEAD", "--", *figure.code)
+def commits_since(code: Sequence[str], commit: str) -> int | None:
+    """How many commits since then touched these files and folders; None if this repository does not know that commit."""
+    done = _git("rev-list", "--count", f"{commit}..HEAD", "--", *code)
     return None if done is None else int(done)
 
 
@@ -109,7 +112,7 @@ def _spread(low: float | None, high: float | None) -> str:
 
 
 def _at(figure: Figure, one: Result) -> str:
-    changes = changes_since(figure, one.commit)
+    changes = commits_since(figure.code, one.commit)
     return one.commit + (f", {changes} change{'s' * (changes > 1)} since" if changes else "")
 
 
@@ -163,7 +166,7 @@ def _result(figure: Figure, report: dict[str, Any]) -> Result:
         **{name: value * figure.times for name, value in spread.items() if value is not None},
         beside=_beside(figure, report),
         n=row.get("calls"),
-        commit=_git("rev-parse", "--short", "HEAD") or "unknown",
+        commit=commit(),
         date=datetime.now(UTC).date().isoformat(),
         machine=f"{os.cpu_count()} cores, {sys.platform}, Python {sys.version_info.major}.{sys.version_info.minor}",
         load=round(os.getloadavg()[0], 2),
@@ -184,20 +187,10 @@ def _row(figure: Figure, rows: list[dict[str, Any]], wanted: dict[str, Any]) -> 
     return found[0]
 
 
-def busyness() -> float:
-    """How much longer a loop takes by the clock than by the processor; the median of a few."""
-    found = []
-    for _ in range(7):
-        clock, processor = time.perf_counter(), time.process_time()
-        sum(range(1_500_000))
-        found.append((time.perf_counter() - clock) / (time.process_time() - processor))
-    return sorted(found)[3]
-
-
 def stale() -> dict[str, int | None]:
     """The figures whose code was changed since they were measured, and how often; None: the commit is not known here."""
     figures, held = declared(), results()
-    found = {name: changes_since(figure, held[name].commit) if name in held else None for name, figure in figures.items()}
+    found = {name: commits_since(figure.code, held[name].commit) if name in held else None for name, figure in figures.items()}
     return {name: changes for name, changes in found.items() if changes != 0}
 
 
