@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,7 +30,19 @@ import machine
 from machine import Interval
 from recall import peers
 from recall.lines import Line, in_rounds, show_times
-from recall.peers import Brute, Contender, Indexed, LangGraphPostgres, LangGraphSqlite, Mem0, Perdure, PlainReads
+from recall.peers import (
+    Agno,
+    Brute,
+    Chroma,
+    Contender,
+    Indexed,
+    LangGraphPostgres,
+    LangGraphSqlite,
+    Mem0,
+    Mem0Faiss,
+    Perdure,
+    PlainReads,
+)
 from recall.talk import Crowd, Question, Talk
 
 K = 10
@@ -120,6 +133,8 @@ class Run:
         held = disk_mb(store.directory)
         size = f", {held:,.0f} MB on disk" if held else ""
         self.say(f"filled: {store.name}, {crowd.count:,} x {crowd.each:,}: {total / spent:,.0f} a second{size}")
+        if not store.finds:
+            return
         draw = random.Random(self.seed)
         probes = [
             (user, text)
@@ -269,19 +284,28 @@ def million(run: Run) -> None:
 
 def ten_thousand(run: Run) -> None:
     crowd = Crowd(run.seed, 1, run.sizes.one)
-    by = race(run, ONE, crowd, [Perdure, Brute, *run.available], [Mem0])
+    by = race(run, ONE, crowd, [Perdure, Brute, *run.available], [Mem0, Agno])
     told(run, f"{crowd.each:,}", by, p50=1.2, p95=10, times={Mem0.name: 20, LangGraphSqlite.name: 10})
+    on_disk(run, crowd)
     after_append(run, crowd)
-    run.close(Brute, Mem0, LangGraphSqlite, LangGraphPostgres)
+    run.close(Brute, *peers.PEERS)
+
+
+def on_disk(run: Run, crowd: Crowd) -> None:
+    """What those take who keep files in a folder of their own."""
+    for kind in (Perdure, *run.available):
+        if held := disk_mb(run.place(kind, crowd)):
+            run.aim(f"{crowd.each:,}: MB on disk, {kind.name}", Interval(held, held, held))
 
 
 def hundred_thousand(run: Run) -> None:
     crowd = Crowd(run.seed, 1, run.sizes.large)
-    run.say("left out of the next: mem0 and LangGraph Postgres, which would take many minutes to fill")
-    by = race(run, ONE, crowd, [Perdure, Brute, *_only(run, LangGraphSqlite)], [LangGraphSqlite])
+    run.say("left out of the next: mem0's default, agno and LangGraph Postgres, which would take many minutes")
+    others = _only(run, Mem0Faiss, Chroma, LangGraphSqlite)
+    by = race(run, ONE, crowd, [Perdure, Brute, *others], [LangGraphSqlite])
     told(run, f"{crowd.each:,}", by, p50=None, p95=8, times={})
     after_append(run, crowd)
-    run.close(Brute, LangGraphSqlite)
+    run.close(Brute, *others)
 
 
 def hundred_users(run: Run) -> None:
@@ -299,8 +323,8 @@ def hundred_users(run: Run) -> None:
     run.close()
 
 
-def _only(run: Run, kind: type[Contender]) -> list[type[Contender]]:
-    return [kind] if kind in run.available else []
+def _only(run: Run, *kinds: type[Contender]) -> list[type[Contender]]:
+    return [kind for kind in kinds if kind in run.available]
 
 
 def thousand_users(run: Run) -> None:
@@ -392,14 +416,8 @@ def _drop_pages(directory: Path) -> None:
 def first(kind: str, directory: Path, user: str, question: str) -> None:
     """What `opening` starts: open, search once, say how long that took and what it takes in memory."""
     made: type[Contender] = getattr(peers, kind)
-    if issubclass(made, Perdure):
-        import perdure
-
-        perdure.open  # noqa: B018 - loads what opening needs, which counts as importing
-    elif made is Mem0:
-        import mem0  # noqa: F401
-    else:
-        import langgraph.store.sqlite  # type: ignore[import-untyped, unused-ignore]  # noqa: F401
+    for module in made.modules:
+        import_module(module)
     started = time.perf_counter()
     store = made(directory)
     found = store.search(user, question, K)
@@ -416,7 +434,7 @@ def rss_mb() -> float:
 def ingest(run: Run) -> None:
     """Texts until they can be found, by all; perdure also until everything is learned from them."""
     rounds, size = run.sizes.rounds + 1, run.sizes.ingest
-    slow = {Mem0: TAKEN_SLOW, LangGraphPostgres: TAKEN_SLOW * 10}
+    slow = {Mem0: TAKEN_SLOW, Mem0Faiss: TAKEN_SLOW, LangGraphPostgres: TAKEN_SLOW * 10}
     texts = Talk(run.seed, "ingest").texts(rounds * size)
     parts = machine.batches(texts, size)
     lines = []
