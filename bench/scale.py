@@ -442,9 +442,10 @@ class Run:
         for number in range(given.rounds):
             for grown in sizes:
                 draw = random.Random(f"{given.seed}/{number}/{grown.users}/{grown.each}")
+                until = time.monotonic() + VISITS_S_MAX
                 one_round(grown, draw, given.calls if visits == 1 else 1, self.texts)
-                if visits > 1:
-                    more_visits(grown, draw, visits - 1, self.texts)
+                if visits > 1 and time.monotonic() < until:
+                    more_visits(grown, draw, visits - 1, self.texts, until)
             self.say(f"round {number + 1} of {given.rounds}")
         for grown in sizes:
             grown.process = in_a_process(grown, given.calls, self.texts[0])
@@ -456,16 +457,15 @@ class Run:
         return [told_of(one, self.given.rounds) for one in sizes]
 
 
-def more_visits(grown: Grown, draw: random.Random, visits: int, texts: Sequence[str]) -> None:
+def more_visits(grown: Grown, draw: random.Random, visits: int, texts: Sequence[str], until: float) -> None:
     """Further visits of the one user in the round that has begun; none of them is the first."""
-    began = time.monotonic()
     with perdure.open(settings=grown.settings) as engine:
         engine.memory(name(0)).recall("before")
         for _ in range(visits):
             for task, spent in a_visit(engine, name(0), draw, texts):
                 if task != "recall, first":
                     grown.times[task][-1].append(spent)
-            if time.monotonic() - began > VISITS_S_MAX:
+            if time.monotonic() > until:
                 return
 
 
