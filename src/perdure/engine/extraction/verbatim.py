@@ -31,7 +31,7 @@ RULE_MIN = 0.2
 """How likely it must be a rule rather than nothing. Rules are short and say little else: they are judged by this alone."""
 RULE_SURE = 0.6
 """From here on a rule may have a condition, and may look like any other wish at the agent."""
-HEALTH_MIN = 0.65
+HEALTH_MIN = 0.5
 """What is said of health is kept if it is this likely to last: it is worse to miss it."""
 SURE_MIN = 0.7
 """How likely its kind must be to count: below, it is a memory of little importance, found by recall alone."""
