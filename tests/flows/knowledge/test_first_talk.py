@@ -177,6 +177,21 @@ def test_both_employers_of_a_sentence_are_read_however_it_is_told(ana: perdure.M
 
 
 @pytest.mark.parametrize(
+    "said",
+    [
+        "I quit Google and joined Stripe.",
+        "I moved from Google to Stripe.",
+        "I've just switched from Google to Stripe.",
+    ],
+)
+def test_a_known_employer_is_left_for_another_one(ana: perdure.Memory, said: str) -> None:
+    """S3-49: "Lives in Stripe" was learned, or nothing."""
+    ana.append("user", "I work at Google.")
+    ana.append("user", said)
+    assert [found.content for found in ana.memories.list()] == ["Works at Stripe"]
+
+
+@pytest.mark.parametrize(
     ("said", "contents"),
     [
         ("I work at Google as an engineer.", {"Works at Google", "Works as an engineer"}),

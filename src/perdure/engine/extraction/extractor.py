@@ -308,21 +308,33 @@ class _Run:
                 yield deadline_of(name, re.sub(r"(?i)^(?:due )?(?:on |by )?", "", when.words), start, when.end)
         left = pattern("left_org").search(sentence)
         if left and (left["org"].casefold() in self.orgs or self.about_work):
-            org = EntityName("org", left["org"])
-            yield StatedFact(
-                attribute="works_at",
-                value=org.label,
-                content=f"Works at {org.label}",
-                start=left.start(),
-                end=left.end(),
-                entities=(org,),
-                ended=True,
-                changed=True,
-                importance=2,
-            )
+            yield self._employer(left["org"], left, "org", ended=True)
+            if left["next"] and left["org"].casefold() in self.orgs:
+                yield self._employer(left["next"], left, "next")
         clauses, unclear = statements_of(sentence, times, self.people)
         self.skipped += unclear
-        yield from clauses
+        moved = pattern("moved_org").search(sentence)
+        if moved is None or moved["org"].casefold() not in self.orgs:
+            yield from clauses
+            return
+        # Who moves from a company moves to another one, not to a place of that name.
+        yield self._employer(moved["org"], moved, "org", ended=True)
+        yield self._employer(moved["next"], moved, "next")
+        yield from (one for one in clauses if one.attribute != "lives_in")
+
+    def _employer(self, name: str, match: re.Match[str], group: str, *, ended: bool = False) -> StatedFact:
+        org = EntityName("org", name)
+        return StatedFact(
+            attribute="works_at",
+            value=org.label,
+            content=f"Works at {org.label}",
+            start=match.start(),
+            end=match.end(group),
+            entities=(org,),
+            ended=ended,
+            changed=True,
+            importance=2,
+        )
 
     def _intents(self, sentence: str, times: list[TimeMention], now: datetime) -> Iterator[Intent]:
         why = states_nothing(sentence)
