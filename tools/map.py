@@ -68,10 +68,11 @@ class Shelf:
 
 @cache
 def modules() -> dict[str, Path]:
-    """Every module of the package by its dotted name."""
+    """Every module of the package by its dotted name, but the one that `python -m` runs."""
     return {
         ".".join(("perdure", *path.relative_to(SRC).with_suffix("").parts)).removesuffix(".__init__"): path
         for path in sorted(SRC.rglob("*.py"))
+        if path.name != "__main__.py"
     }
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -569,3 +571,8 @@ def test_tools_are_listed_with_their_set_and_by_it(monkeypatch: pytest.MonkeyPat
         shown = cli.run("agent", "tool", "list", "--set", "todos", "--set", "lessons", "--user", "ana").stdout.splitlines()
         assert {line.split()[-1] for line in shown} == {"todos", "lessons"}
         assert cli.run("agent", "tool", "list", "--set", "colours", "--user", "ana").code == 2
+
+
+def test_the_package_runs_as_the_command() -> None:
+    done = subprocess.run([sys.executable, "-m", "perdure", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"perdure {perdure.__version__}\n"

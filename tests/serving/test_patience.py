@@ -53,7 +53,9 @@ class Wire:
     def close(self) -> None:
         self.closed = True
 
-    def write(self, _: bytes) -> None: ...
+    def write(self, _: bytes) -> None:
+        if self.closed:
+            raise RuntimeError("unable to perform operation on a transport that is closed")
 
     def resume_reading(self) -> None: ...
 
@@ -126,3 +128,9 @@ def test_the_rest_of_a_body_that_was_refused_is_thrown_away_but_not_for_ever(
     assert not loop.timers[-1].cancelled
     protocol.data_received(b"x" * 20_000)
     assert wire.closed
+
+
+def test_what_is_written_after_the_end_of_a_connection_is_no_error(protocol: Patient, wire: Wire) -> None:
+    protocol.transport.write(b"HTTP/1.1 200 OK\r\n")
+    wire.close()
+    protocol.transport.write(b"too late")

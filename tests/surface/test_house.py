@@ -53,6 +53,7 @@ MAY_IMPORT = {
     # Adapters for frameworks: users of the public calls.
     "integrations": {"domain", "handles", "integrations"},
     "testing": {"domain", "ports", "engine", "services", "testing"},
+    "__main__": {"interfaces"},
     "__init__": {"app", "domain", "engine", "handles", "services", "settings"},
 }
 SHELVES = {

@@ -187,3 +187,14 @@ def test_verbatim_values_and_lists_travel_with_an_export(engine: perdure.Engine)
     bea.import_(held)
     assert bea.state.load("k") == (b"\x00", "a\0b")
     assert bea.state.load("log") == [1, b"2"]
+
+
+def test_lists_that_hold_one_another_many_times_over_are_refused(engine: perdure.Engine) -> None:
+    many: list[object] = ["x"]
+    for _ in range(12):
+        many = [many] * 10
+    state = engine.memory("ana").state
+    with pytest.raises(perdure.LimitExceeded, match="`items` has more parts than `state_value_bytes_max`"):
+        state.append("walks", many)  # type: ignore[arg-type]
+    with pytest.raises(perdure.LimitExceeded, match="`value` has more parts than `state_value_bytes_max`"):
+        state.save("walks", many, verbatim=True)  # type: ignore[arg-type]

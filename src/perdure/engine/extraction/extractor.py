@@ -158,7 +158,8 @@ class _Run:
         turning = None if turns is None else self._once(said, message)
         kept = lasting or (turns if turning else None)
         if kept is not None and not _is_order(message.content, offset, offset + len(sentence)):
-            self._keep(sentence, kept, times, message, offset, turning=turning, fleeting=lasting is None, about=about)
+            kept = replace(kept, turn=turning, fleeting=lasting is None)
+            self._keep(sentence, kept, times, message, offset, about)
 
     def _keep_rest(
         self, sentence: str, before: tuple[int, int, int], times: list[TimeMention], message: Message, offset: int
@@ -183,9 +184,6 @@ class _Run:
         times: list[TimeMention],
         message: Message,
         offset: int,
-        *,
-        turning: str | None = None,
-        fleeting: bool = False,
         about: Sequence[Proposal] = (),
     ) -> None:
         content, place = sentence[kept.start : kept.end], _evidence(message, offset, kept.start, kept.end)
@@ -205,8 +203,8 @@ class _Run:
                     confidence=0.7,
                     importance=bounded_importance(kept.importance, None, "fact", content, of_user=True),
                     own_words=True,
-                    turn=turning,
-                    fleeting=fleeting,
+                    turn=kept.turn,
+                    fleeting=kept.fleeting,
                 )
             )
 

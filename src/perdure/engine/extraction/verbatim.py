@@ -79,6 +79,10 @@ class OwnWords:
     end: int
     kind: JudgedKind
     sure: bool
+    turn: str | None = None
+    """The words that may change what is known."""
+    fleeting: bool = False
+    """Whether nothing is kept of it unless it changes something."""
 
     @property
     def fact_type(self) -> FactType:

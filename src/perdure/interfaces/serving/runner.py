@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -208,6 +208,20 @@ class _Server(uvicorn.Server):
                 signal.signal(number, handler)
 
 
+class OpenTransport:
+    """A transport to which nothing is written once it ends: uvloop calls that an error before it tells of the end."""
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+
+    def write(self, data: bytes) -> None:
+        if not self._transport.is_closing():
+            self._transport.write(data)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+
 class Patient(HttpToolsProtocol):
     """Gives a connection a bounded time and size for the head of a request. The body is the guard's to bound."""
 
@@ -217,7 +231,7 @@ class Patient(HttpToolsProtocol):
     _bytes = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
+        super().connection_made(cast("asyncio.Transport", OpenTransport(transport)))
         self._wait()
 
     def data_received(self, data: bytes) -> None:

@@ -27,7 +27,7 @@ from perdure.domain.state import (
     list_part,
     verbatim_body,
 )
-from perdure.domain.text.rules import Json, brief, check_id, encode_json, utf8_size
+from perdure.domain.text.rules import Json, brief, check_id, encode_json, has_more_parts, utf8_size
 from perdure.domain.values import dataclass, replace
 from perdure.engine.search.entries import state_entry
 from perdure.ports.clock import Clock
@@ -86,6 +86,7 @@ class StateService:
         _check_own_key(key)
         if not isinstance(items, list | tuple):
             raise InvalidInput(f"`items` = {brief(items)} must be a list; to add one item, put it into one")
+        self._check_parts(items, "`items`")
         now, request = self.clock.now(), self._request(request)
         added = ListPart(tuple(encoded(one, f"`items[{place}]`") for place, one in enumerate(items)))
         self._check_size(added.body(), "`items`")
@@ -114,10 +115,19 @@ class StateService:
 
     def _body(self, value: Json, texts: Sequence[str] | None) -> str:
         if texts is not None:
+            self._check_parts(value, "`value`")
             return self._check_size(verbatim_body(value, check_texts(texts)), "`value`")
         check_unmarked(value)
         most = self.limits.state_value_bytes_max
         return encode_json(value, "`value`", bytes_max=most, limit="state_value_bytes_max")
+
+    def _check_parts(self, value: object, what: str) -> None:
+        # Each part takes a byte at least. Lists that hold one another's parts many times over are small in memory only.
+        most = self.limits.state_value_bytes_max
+        if has_more_parts(value, most):
+            raise LimitExceeded(
+                f"{what} has more parts than `state_value_bytes_max` = {most} bytes; send less or raise the limit"
+            )
 
     def _check_size(self, body: str, what: str) -> str:
         size, most = utf8_size(body, what), self.limits.state_value_bytes_max
