@@ -18,7 +18,7 @@ from perdure.engine.text.hygiene import refusal
 from perdure.engine.text.own_words import HOLE, is_unsure, states_nothing, takes_back
 from perdure.engine.text.sentences import sentence_spans
 
-KEPT_MIN = ((9, 0.5), (0, 0.6))
+KEPT_MIN = ((9, 0.5), (7, 0.55), (0, 0.94))
 """The score from which a sentence of at least so many words is kept: the fewer there are, the less the judge has to go by.
 Chosen, like the next, by cross-validation over the writers who taught it."""
 KEPT_MIN_LOWER = 0.4
@@ -56,7 +56,7 @@ _OTHERS = pattern(lambda: rf"\W*(?:{either('somebody named before')})\b", re.IGN
 _NEVER = ("secret", "hidden", "hypothetical", "fiction", "instruction")
 _NO_RULE = ("secret", "hidden", "fiction")
 _CODE = pattern(
-    r"https?://|www\.|[{}|\\^~]|\S=|=\S|;$|\w\(|\(\)|::|->|</|/>|\b[A-Za-z]{1,4}-?\d{3,}\b|[A-Za-z]\d{5,}|\b\w+_\w+|\b0x"
+    r"https?://|www\.|[{}|\\^~]|\S=|=\S|;$|\w\(|\(\)|::|->|</|/>|\b[A-Za-z]{1,4}-?\d{3,}\b|[A-Za-z]\d{5,}|\b\w+_\w+|\b0x|\b\d+(?:\.\d+){3}\b|\b(?:ERROR|WARN|INFO|DEBUG)\b"
 )
 _BEFORE = pattern(lambda: rf"(?:(?:{either('filler around a statement')})\b[\s,.:;!…-]*)+", re.IGNORECASE)
 _BEHIND = pattern(lambda: rf"(?:[\s,.:;!…-]+(?:{either('filler around a statement')}))+[\s.!…]*$", re.IGNORECASE)
