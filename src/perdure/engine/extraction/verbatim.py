@@ -33,7 +33,7 @@ TURN_MIN = -3.0
 """How much a sentence must sound like a change before what is known is looked through: nearly all that are one do."""
 NOTHING_MAX = 0.025
 NOTHING_TURN_MAX = -2.0
-"""Below both, a sentence surely tells nothing: of what lasts, seven in a thousand are there, of all else four in ten."""
+"""Below both, a sentence surely tells nothing: of what lasts, seven in a thousand are there, of all else half."""
 KNOWN_MIN = 0.55
 """The share of its words that the judge must know."""
 NOTHING_CHARS_MAX = 1_000
