@@ -109,6 +109,10 @@ def test_what_tells_nothing_lasting_is_not_kept(text: str) -> None:
     assert extract(text) == Extraction(skipped=extract(text).skipped)
 
 
+def test_what_one_says_of_oneself_is_no_order() -> None:
+    assert extract("My knee hurts when I run downhill.").orders == ()
+
+
 def test_short_sentences_are_kept_if_it_is_sure() -> None:
     assert kept("Python is my favorite language.") is not None
     assert kept("Coffee is my best friend.") is None

@@ -53,6 +53,8 @@ _FACTS: Mapping[JudgedKind, tuple[FactType, int]] = {
 }
 _OTHERS = pattern(lambda: rf"\W*(?:{either('somebody named before')})\b", re.IGNORECASE)
 """Alone, such a sentence does not tell whom it is about."""
+_OF_ONESELF = pattern(r"\W*(?:my|meine?|mon|ma|mes|mis?)\b(?! (?:name|answers?|antwort))", re.IGNORECASE)
+"""What begins so tells of the user, and is no order, however it sounds: "My knee hurts when I run downhill"."""
 _NEVER = ("secret", "hidden", "hypothetical", "fiction", "instruction")
 _NO_RULE = ("secret", "hidden", "fiction")
 _CODE = pattern(
@@ -96,7 +98,8 @@ def lasting_words(sentence: str) -> OwnWords | None:
     start, end = _without_fillers(sentence)
     if refusal(sentence[start:end]) is not None:
         return None
-    return OwnWords(start, end, found.kind, found.certainty >= SURE_MIN)
+    kind = found.unruled if found.kind == "rule" and _OF_ONESELF.match(sentence) else found.kind
+    return OwnWords(start, end, kind, found.certainty >= SURE_MIN)
 
 
 def turning_words(sentence: str) -> OwnWords | None:
