@@ -118,11 +118,11 @@ def test_a_pinned_memory_is_not_closed_by_what_only_sounds_like_its_end(
 def test_words_that_only_sound_like_a_change_are_not_kept_when_nothing_changes(
     engine: perdure.Engine, clock: StoppedClock, ana: Memory
 ) -> None:
-    hear(engine, clock, ana, "quit the band")
+    hear(engine, clock, ana, "Quit the band.")
     assert contents(ana) == []
     ana.remember("Plays in a band")
-    hear(engine, clock, ana, "quit the band")
-    assert contents(ana) == ["quit the band"]
+    hear(engine, clock, ana, "Quit the band.")
+    assert contents(ana) == ["Quit the band."]
 
 
 def test_what_was_said_later_is_not_ended_by_an_older_message(engine: perdure.Engine, clock: StoppedClock, ana: Memory) -> None:

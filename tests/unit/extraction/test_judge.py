@@ -109,6 +109,16 @@ def test_what_tells_nothing_lasting_is_not_kept(text: str) -> None:
     assert extract(text) == Extraction(skipped=extract(text).skipped)
 
 
+def test_what_one_says_of_oneself_is_no_order() -> None:
+    assert extract("My knee hurts when I run downhill.").orders == ()
+
+
+def test_short_sentences_are_kept_if_it_is_sure() -> None:
+    assert kept("Python is my favorite language.") is not None
+    assert kept("Coffee is my best friend.") is None
+    assert kept("My name is on the list.") is None
+
+
 def test_fillers_around_a_sentence_are_left_out() -> None:
     assert kept("fyi i'm allergic to peanuts and shellfish, btw") == "i'm allergic to peanuts and shellfish"
 
@@ -143,8 +153,8 @@ def test_of_writers_it_never_saw_it_keeps_most_and_little_else() -> None:
             told, silent = told + (kind != "nothing"), silent + (kind == "nothing")
             right, wrong = right + (learned and kind != "nothing"), wrong + (learned and kind == "nothing")
     assert told + silent > 500
-    assert right / told > 0.65
-    assert wrong / silent < 0.08
+    assert right / told > 0.75
+    assert wrong / silent < 0.06
 
 
 @pytest.mark.slow

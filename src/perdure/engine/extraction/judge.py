@@ -69,6 +69,8 @@ class Judgement:
     """How likely it is of that kind."""
     rule: float
     """How likely it is a rule, if it is either that or nothing."""
+    unruled: JudgedKind
+    """The likeliest but `nothing` and `rule`."""
     turn: float
     """How much it sounds as if something were over or another now, whatever that is: log odds."""
 
@@ -101,7 +103,8 @@ def _judged(sentence: str, held: JudgeTable) -> Judgement:
     kinds = probabilities(logits)
     best = max(range(1, len(KINDS)), key=kinds.__getitem__)
     rule = kinds[_RULE] / (kinds[_RULE] + kinds[0])
-    return Judgement(1.0 - kinds[0], KINDS[best], kinds[best], rule, turn)
+    unruled = max((one for one in range(1, len(KINDS)) if one != _RULE), key=kinds.__getitem__)
+    return Judgement(1.0 - kinds[0], KINDS[best], kinds[best], rule, KINDS[unruled], turn)
 
 
 def known_share(sentence: str) -> float:
