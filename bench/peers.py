@@ -28,6 +28,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "mcp": ("start.py",),
 }
 OTHERS = ("openai-agents", "langgraph", "LangGraph", "mem0", "Chroma", "agno", "npm", "raw", "numpy")
+CONDITIONS = ("cpu", "cores", "load", "file system", "4 KiB", "durability")
 NAMED_LEFT_OUT = ("MISSING", "left out")
 
 
@@ -53,18 +54,18 @@ def run(name: str, options: argparse.Namespace) -> dict[str, Any]:
     """What a benchmark says of perdure and its peers; how it goes is seen on stderr."""
     more = [*(["--quick"] if options.quick else []), *(["--dir", str(options.dir)] if options.dir else [])]
     command = [str(HERE / RUNS[name][0]), *RUNS[name][1:], *more, "--json"]
-    print(f"{' '.join(command)}", file=sys.stderr, flush=True)
+    print(f"{datetime.now():%H:%M:%S} {' '.join((*RUNS[name], *more))}", file=sys.stderr, flush=True)  # noqa: DTZ005
     began = time.monotonic()
     done = subprocess.run([sys.executable, *command], capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"FAILED: {name}\n{done.stderr[-2_000:]}")
     report = json.loads(done.stdout)
     notes = [*report.get("notes", ()), *done.stderr.splitlines()]
+    conditions = report.get("machine") or [note for note in notes if note.startswith(CONDITIONS)]
     return {
         "notes": [note for note in notes if any(other in note for other in OTHERS)],
         "figures": [row for row in report.get("comparisons", report.get("figures", ())) if compares(row["what"])],
-        "machine": report.get("machine")
-        or [note for note in notes if note.startswith(("load", "4 KiB", "cpu", "file system"))],
+        "conditions": conditions if isinstance(conditions, list) else [f"{what}: {said}" for what, said in conditions.items()],
         "seconds": round(time.monotonic() - began),
     }
 
@@ -81,7 +82,7 @@ def show(told: dict[str, Any]) -> None:
         print(f"busy machine: a loop takes {told['busy']:.2f} × its processor time; none of this is to be published")
     left_out: list[str] = []
     for name, one in told["runs"].items():
-        print(f"\n{name}, in {one['seconds']} s")
+        print(f"\n{name}, in {one['seconds']} s; " + "; ".join(one["conditions"]))
         left_out += [note for note in one["notes"] if any(word in note for word in NAMED_LEFT_OUT)]
         machine.show_figures(one["figures"], limit="the limit")
     print("\n" + ("\n".join(dict.fromkeys(left_out)) or "nobody was left out"))
