@@ -191,6 +191,27 @@ def test_what_a_chat_hangs_onto_a_sentence_is_no_part_of_the_fact(text: str, exp
 
 
 @pytest.mark.parametrize(
+    ("text", "lost"),
+    [
+        ("My son Leo is allergic to eggs, had a reaction last week", "eggs"),
+        ("Our daughter Maya is diabetic", "diabetic"),
+        ("Ich bin allergisch gegen Nüsse", "Nüsse"),
+        ("Soy celíaca y vegetariana.", "celíaca"),
+    ],
+)
+def test_what_is_said_of_health_is_not_lost_beside_a_fact_or_for_being_short(text: str, lost: str) -> None:
+    assert any(lost in one for one in told(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Is the bread gluten free?", "Which foods are people allergic to?", "Peanut allergies are common.", "Take your medicine!"],
+)
+def test_a_word_of_health_alone_is_no_fact(text: str) -> None:
+    assert told(text) == []
+
+
+@pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("John is my cofounder and handles backend", ["John.relation=cofounder", "John.handles=backend"]),

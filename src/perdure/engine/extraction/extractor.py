@@ -39,7 +39,7 @@ from perdure.engine.extraction.facts import (
 from perdure.engine.extraction.intents import Intent, as_completion, as_promise, completes, find_completions, find_intents
 from perdure.engine.extraction.orders import standing_instructions
 from perdure.engine.extraction.patterns import pattern, words
-from perdure.engine.extraction.predicates import bounded_importance
+from perdure.engine.extraction.predicates import bounded_importance, speaks_of_health
 from perdure.engine.extraction.statements import denies, denies_after, statements_of
 from perdure.engine.extraction.verbatim import lasting_words, turning_words
 from perdure.engine.text.own_words import OWN_CHARS_MAX, is_unsure, opens_fiction, own_words, states_nothing, takes_back
@@ -115,13 +115,17 @@ class _Run:
             self._sentence(sentence, here, message, start if keep else None)
             if keep and self.own_words and trust_of_message(message.role, message.metadata) == "user":
                 said = text.strip() if _is_short(text) and "?" not in text else sentence
-                if before == self._count():
+                if before == self._count() or self._leaves_health_out(sentence, before[0]):
                     self._keep_words(sentence, said, here, message, start)
                 elif before[0] < len(self.proposals) and turning_words(sentence) is not None:
                     self.proposals[before[0]] = replace(self.proposals[before[0]], turn=self._once(said, message))
             self.mark = before if self._count() != before else self.mark
             self.playing = opens_fiction(sentence)
         self._retract(message, keep=keep)
+
+    def _leaves_health_out(self, sentence: str, first: int) -> bool:
+        """Whether a sentence speaks of health, and none of the proposals from `first` on does."""
+        return speaks_of_health(sentence) and not any(speaks_of_health(one.content) for one in self.proposals[first:])
 
     def _count(self) -> tuple[int, int, int]:
         """How much was found so far."""

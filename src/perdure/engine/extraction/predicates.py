@@ -67,8 +67,7 @@ def bounded_importance(proposed: object, attribute: str | None, fact_type: str, 
     """How important a statement is, within what its kind allows, no matter who proposes it: the user's name 3, relationships 2,
     health and safety at least 2, anything else at most what its attribute is worth, or 2.
     """
-    words = " " + " ".join(re.findall(r"\w+", content.casefold()))
-    marks = _marks()
+    words, marks = _plain_words(content), _marks()
     if of_user and (attribute in marks.names or words.startswith(marks.own_name)):
         return IDENTITY
     known = attributes().get(attribute or "")
@@ -81,6 +80,15 @@ def bounded_importance(proposed: object, attribute: str | None, fact_type: str, 
         least, most = IMPORTANT, IDENTITY
     number = proposed if isinstance(proposed, int) and not isinstance(proposed, bool) else usual
     return max(least, min(most, number))
+
+
+def speaks_of_health(text: str) -> bool:
+    """Whether it has a word of health or safety, such as `allergic`."""
+    return _marks().health_words.search(_plain_words(text)) is not None
+
+
+def _plain_words(text: str) -> str:
+    return " " + " ".join(re.findall(r"\w+", text.casefold()))
 
 
 @dataclass(frozen=True, slots=True)

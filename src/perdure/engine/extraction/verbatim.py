@@ -13,6 +13,7 @@ from perdure.domain.knowledge.proposals import FactType
 from perdure.domain.text.patterns import pattern
 from perdure.domain.values import dataclass
 from perdure.engine.extraction.judge import JudgedKind, judge, known_share, words_of
+from perdure.engine.extraction.predicates import speaks_of_health
 from perdure.engine.text.cues import either
 from perdure.engine.text.hygiene import refusal
 from perdure.engine.text.own_words import HOLE, is_unsure, states_nothing, takes_back
@@ -23,6 +24,8 @@ KEPT_MIN = ((13, 0.5), (9, 0.55), (7, 0.7), (0, 0.85))
 Chosen, like the next, by cross-validation over the writers who taught it."""
 KEPT_MIN_LOWER = ((9, 0.5), (7, 0.65), (0, 0.78))
 """As `KEPT_MIN`, for a sentence without capitals: who types so says it in fewer words."""
+HEALTH_MIN = 0.5
+"""As `KEPT_MIN`, for a sentence with a word of health or safety, of any length: an allergy that is lost may do harm."""
 RULE_MIN = 0.3
 """How likely it must be a rule rather than nothing. Rules are short and say little else: they are judged by this alone."""
 RULE_SURE = 0.6
@@ -121,6 +124,8 @@ def _is_nothing(sentence: str) -> bool:
 
 
 def _kept_from(sentence: str) -> float:
+    if speaks_of_health(sentence):
+        return HEALTH_MIN
     words = len(sentence.split())
     return next(score for size, score in (KEPT_MIN_LOWER if sentence.islower() else KEPT_MIN) if words >= size)
 
