@@ -319,13 +319,13 @@ def comparisons(lines: Sequence[Line]) -> list[dict[str, Any]]:
     rows = []
     for task in (LOAD, SAVE, BOTH):
         figure = by[task, FOLDER, size].over(by[task, PLAIN, size])
-        rows.append(machine.compared(f"{task}: folder / plain json", figure, aim=1.5 if task == BOTH else None, at_most=True))
+        rows.append(machine.compared(f"{task}: folder / plain json", figure, aim=1.3 if task == BOTH else None, at_most=True))
     pairs = ((SAVE, FOLDER, DURABLE), (BOTH, FOLDER, DURABLE), (BOTH, FOLDER, READABLE))
     for task, who, other in (*pairs, (LOAD, STORE, PLAIN), (SAVE, STORE, PLAIN), (BOTH, STORE, PLAIN)):
         rows.append(machine.compared(f"{task}: {who} / {other}", by[task, who, size].over(by[task, other, size])))
     for line in (line for line in lines if line.task == COMPACT and line.who != LIST):
         took = machine.resampled(lambda rounds, line=line: line.mean_s(rounds) * 1e3, len(line.samples))
-        aim = 10 if line.size <= 60 else None
+        aim = 8 if line.size <= 60 else None
         rows.append(machine.compared(f"{COMPACT} {line.size:,}, {line.who}: milliseconds", took, aim=aim, at_most=True))
         ratio = line.over(by[COMPACT, LIST, line.size])
         rows.append(machine.compared(f"{COMPACT} {line.size:,}: {line.who} / plain list", ratio))

@@ -8,6 +8,7 @@ import platform
 import random
 import sqlite3
 import statistics
+import subprocess
 import tempfile
 import threading
 import time
@@ -23,6 +24,8 @@ VOLATILE = ("tmpfs", "ramfs", "devtmpfs")
 SYNCS = 200
 PAGE = b"\0" * 4096
 RESAMPLES = 2_000
+BUSY = 1.15
+"""A loop that only computes takes so much longer by the clock than by the processor: somebody else is at work."""
 VOCABULARY = (
     "the a my your we they it this that and but because so when after before with without about into over could should "
     "would might did does was were will train flight dinner meeting doctor budget report garden guitar sister cousin "
@@ -61,6 +64,23 @@ def facts(directory: Path) -> dict[str, str]:
         "file system": file_system(directory),
         "4 KiB append + fsync": f"p50 {statistics.median(sync_s) * 1e6:.0f} µs, p95 {percentile(sync_s, 0.95) * 1e6:.0f} µs",
     }
+
+
+def busyness() -> float:
+    """How much longer a loop takes by the clock than by the processor; the median of a few."""
+    found = []
+    for _ in range(7):
+        clock, processor = time.perf_counter(), time.process_time()
+        sum(range(1_500_000))
+        found.append((time.perf_counter() - clock) / (time.process_time() - processor))
+    return sorted(found)[3]
+
+
+def commit() -> str:
+    """Which version of the repository this is; `unknown` outside of one."""
+    words = ["git", "rev-parse", "--short", "HEAD"]
+    done = subprocess.run(words, cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
+    return done.stdout.strip() or "unknown"
 
 
 def cpu_model() -> str:

@@ -196,9 +196,9 @@ def compared(lines: dict[str, Line]) -> list[dict[str, Any]]:
     ours = lines[BEFORE]
     promised = machine.compared("seed: `before` under 1 s; slowest of all, ms", slowest_ms(lines), aim=1_000, at_most=True)
     return [
-        machine.compared("before: p50 ms", ours.within_ms(0.5), aim=20, at_most=True),
+        machine.compared("before: p50 ms", ours.within_ms(0.5), aim=8, at_most=True),
         machine.compared("before: p95 ms", ours.within_ms(0.95)),
-        machine.compared("before: p50 ms of CPU", ours.cpu_ms(), aim=20, at_most=True),
+        machine.compared("before: p50 ms of CPU", ours.cpu_ms(), aim=8, at_most=True),
         *(machine.compared(f"{who}: p50 ms", lines[who].within_ms(0.5)) for who in (APPENDED, SAVED, FIRST)),
         machine.compared("before / list alone", ours.over(lines[LIST])),
         machine.compared("before / recall alone", ours.over(lines[RECALL])),

@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 
@@ -24,10 +24,18 @@ from machine import Interval, Sample, in_turn
 from perdure.types import NewStatement
 
 CALLS, BATCH = 100, 500
-MEMORIES, ROUNDS = 10_000, 10
 UNREAD = 500
 PROCESSES, SECONDS = 4, 2.0
 NOUNS = ("knee", "sister", "garden", "coffee", "violin", "train", "river", "window", "market", "bicycle", "doctor", "summer")
+
+
+class Sizes(NamedTuple):
+    memories: int
+    """On the disk."""
+    rounds: int
+
+
+WHOLE, QUICK = Sizes(10_000, 10), Sizes(1_000, 3)
 
 
 def sentence(draw: random.Random, number: int) -> str:
@@ -75,14 +83,14 @@ def rate(samples: Sequence[Sample], per_call: int) -> Interval:
     )
 
 
-def speeds(directory: Path, draw: random.Random) -> list[dict[str, Any]]:
+def speeds(directory: Path, draw: random.Random, sizes: Sizes) -> list[dict[str, Any]]:
     with opened(directory / "speed.db") as engine:
         read, given, many, few = (engine.memory(user=user, agent="bench") for user in ("read", "given", "many", "few"))
         numbers = iter(range(10_000_000))
 
         def rounds(call: Callable[[Any], object], make: Callable[[], Any], calls: int) -> list[Sample]:
             in_turn(call, [make() for _ in range(3)])
-            return [in_turn(call, [make() for _ in range(calls)]) for _ in range(ROUNDS)]
+            return [in_turn(call, [make() for _ in range(calls)]) for _ in range(sizes.rounds)]
 
         sentences = rounds(lambda text: read.remember(text), lambda: sentence(draw, next(numbers)), CALLS)
         settings = rounds(lambda said: remember(given, said), lambda: settled(draw, next(numbers)), CALLS)
@@ -96,9 +104,9 @@ def speeds(directory: Path, draw: random.Random) -> list[dict[str, Any]]:
     ]
 
 
-def first_reads(directory: Path) -> dict[str, Any]:
+def first_reads(directory: Path, sizes: Sizes) -> dict[str, Any]:
     """The first recall after appends that nobody has read, each round of a batch more."""
-    texts = machine.chat_texts(UNREAD * (ROUNDS + 1), 1)
+    texts = machine.chat_texts(UNREAD * (sizes.rounds + 1), 1)
     samples = []
     with opened(directory / "unread.db") as engine:
         memory = engine.memory(user="ana", agent="bench")
@@ -111,20 +119,20 @@ def first_reads(directory: Path) -> dict[str, Any]:
     return machine.compared(f"the first recall after {UNREAD} appends: p50 ms", p50_ms(samples), aim=50, at_most=True)
 
 
-def disk(directory: Path, draw: random.Random) -> list[dict[str, Any]]:
+def disk(directory: Path, draw: random.Random, count: int) -> list[dict[str, Any]]:
     """What memories take: as they were written, and with the index that a worker makes of them."""
     path = directory / "disk.db"
     sizes = []
     with opened(path) as engine:
         memory = engine.memory(user="ana", agent="bench")
-        for start in range(0, MEMORIES, BATCH):
+        for start in range(0, count, BATCH):
             memory.remember_many([NewStatement(sentence(draw, start + place)) for place in range(BATCH)])
         sizes.append(_megabytes(path))
         engine.process(600)
         sizes.append(_megabytes(path))
     whole = [Interval(size, size, size) for size in sizes]
     return [
-        machine.compared(f"{MEMORIES:,} memories on the disk: MB", whole[0], aim=20, at_most=True),
+        machine.compared(f"{count:,} memories on the disk: MB", whole[0], aim=20, at_most=True),
         machine.compared("the same with vectors and packs: MB", whole[1]),
         *(machine.compared(f"  of that {name}: MB", Interval(size, size, size)) for name, size in _parts(path)),
     ]
@@ -146,7 +154,7 @@ def _parts(path: Path) -> list[tuple[str, float]]:
     return [(str(name), size / 1e6) for name, size in found]
 
 
-def processes(directory: Path) -> list[dict[str, Any]]:
+def processes(directory: Path, sizes: Sizes) -> list[dict[str, Any]]:
     """Several processes that append to one file, each for another user, together and by itself."""
     command = [sys.executable, __file__, "--append-to"]
 
@@ -169,7 +177,7 @@ def processes(directory: Path) -> list[dict[str, Any]]:
             answers.append(json.loads(worker.communicate()[0]))
         return sum(one["appends"] for one in answers) / SECONDS, max(one["p99_ms"] for one in answers)
 
-    alone, shared = ([together(count, turn) for turn in range(ROUNDS // 2)] for count in (1, PROCESSES))
+    alone, shared = ([together(count, turn) for turn in range(-(-sizes.rounds // 2))] for count in (1, PROCESSES))
 
     def mean(found: Sequence[tuple[float, float]], place: int) -> Interval:
         return machine.resampled(lambda rounds: sum(found[one][place] for one in rounds) / len(rounds), len(found))
@@ -198,6 +206,7 @@ def append_for_a_while(place: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Remembering: speed, disk, the first read after appends, several processes.")
+    parser.add_argument("--quick", action="store_true", help="few memories and rounds: shows that it runs, proves nothing")
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     parser.add_argument("--dir", type=Path, help="where to put the files: on a real disk (beside the current directory)")
     parser.add_argument("--append-to", help=argparse.SUPPRESS)
@@ -205,10 +214,11 @@ def main() -> None:
     if options.append_to:
         append_for_a_while(options.append_to)
         return
-    draw = random.Random(1)
+    draw, sizes = random.Random(1), QUICK if options.quick else WHOLE
     with machine.working_directory(options.dir) as directory:
         facts = machine.facts(directory)
-        figures = [*speeds(directory, draw), first_reads(directory), *disk(directory, draw), *processes(directory)]
+        figures = [*speeds(directory, draw, sizes), first_reads(directory, sizes)]
+        figures += [*disk(directory, draw, sizes.memories), *processes(directory, sizes)]
     if options.json:
         print(json.dumps({"notes": facts, "figures": figures}, indent=2, ensure_ascii=False))
         return

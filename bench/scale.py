@@ -1,9 +1,13 @@
-"""How perdure grows: one store to 1,000,000 memories of 10,000 users, on SQLite and on PostgreSQL; one user to 100,000.
+"""How perdure grows: one store to 1,000,000 memories of 10,000 users, on SQLite and on PostgreSQL; one user to 1,000,000.
 
 Every user of the crowd is a copy of one of some templates, which were made by the public calls and whose rows, index included,
 are put under other users' names: rows know their user by the first two columns of their key, and nothing else tells users
 apart. All sizes are open at the same time and take turns, so that noise hits all alike; intervals are bootstrapped over the
 rounds. This reports what is: nothing is tuned.
+
+*first*: the first of a user since the store was opened; nothing waits to be learned. *after an append*: something was just
+said, which the recall learns first, as far as a reading call may. *process*: a fresh one that opened the store and asked once
+for each of the users that a round visits.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ import random
 import resource
 import shutil
 import statistics
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -38,9 +43,11 @@ ENTRIES = 200
 BATCH = 2_000
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 DAY = timedelta(days=1)
-RATIO_MAX, RECALL_MS_MAX = 1.3, 50.0
-TASKS = ("append, first", "append", "recall, first", "recall", "context", "series merge", "series query")
-Say = Callable[[str], None]
+RATIO_MAX, RECALL_MS_MAX, GIANT_MS_MAX = 1.3, 50.0, 40.0
+AFTER = "recall, after an append"
+TASKS = ("recall, first", "recall", "append, first", "append", AFTER, "context", "series merge", "series query")
+VISITS_S_MAX = 60.0
+"""A size has no more visits in a round when those so far took so long."""
 
 
 @dataclass
@@ -53,7 +60,7 @@ class Grown:
     filled_s: float
     times: dict[str, list[list[float]]] = field(default_factory=lambda: {task: [] for task in TASKS})
     opening_s: list[float] = field(default_factory=list)
-    rss_mb: float = 0.0
+    process: dict[str, float] = field(default_factory=dict)
 
     @property
     def memories(self) -> int:
@@ -179,7 +186,6 @@ def one_round(grown: Grown, draw: random.Random, calls: int, texts: Sequence[str
                 taken[task].append(spent)
         for task, spent in taken.items():
             grown.times[task].append(spent)
-        grown.rss_mb = max(grown.rss_mb, resident_mb())
 
 
 def a_visit(engine: perdure.Engine, user: str, draw: random.Random, texts: Sequence[str]) -> Iterator[tuple[str, float]]:
@@ -188,16 +194,37 @@ def a_visit(engine: perdure.Engine, user: str, draw: random.Random, texts: Seque
     question = " ".join(draw.sample(text.split(), min(4, len(text.split()))))
     # In a channel of its own: every visit opens a session, whether the user was visited before or not.
     talk = engine.memory(user, channel=f"visit-{draw.getrandbits(64):x}")
-    yield "append, first", timed(lambda: talk.append("user", text))
-    yield "append", timed(lambda: talk.append("user", text))
     yield "recall, first", timed(lambda: memory.recall(question))
     yield "recall", timed(lambda: memory.recall(question))
+    yield "append, first", timed(lambda: talk.append("user", text))
+    yield "append", timed(lambda: talk.append("user", text))
+    yield AFTER, timed(lambda: memory.recall(question))
     yield "context", timed(lambda: memory.context())
     start = EPOCH + draw.randrange(20, 400) * DAY
     entries = [{"id": f"{start:%j}-{one}", "timestamp": (start + one * DAY / 10).isoformat(), "km": one} for one in range(10)]
     series = memory.series("runs")
     yield "series merge", timed(lambda: series.merge(entries, window=(start, start + DAY)))
     yield "series query", timed(lambda: series.query(EPOCH, EPOCH + 5 * DAY))
+
+
+def in_a_process(grown: Grown, calls: int, question: str) -> dict[str, float]:
+    """What a process that only opened the store and asked takes of memory, and how long its first answer took."""
+    place = (grown.settings.url, grown.settings.postgres_schema, str(min(calls, grown.users)), question)
+    done = subprocess.run([sys.executable, __file__, "--fresh", *place], check=True, capture_output=True, text=True)
+    told: dict[str, float] = json.loads(done.stdout)
+    return told
+
+
+def fresh(url: str, schema: str, users: str, question: str) -> None:
+    """What `in_a_process` starts; imports are not counted as time."""
+    perdure.open  # noqa: B018 - loads what opening needs
+    began = time.perf_counter()
+    with perdure.open(settings=perdure.Settings(url=url, postgres_schema=schema)) as engine:
+        engine.memory(name(0)).recall(question)
+        spent = time.perf_counter() - began
+        for number in range(1, int(users)):
+            engine.memory(name(number)).recall(question)
+        print(json.dumps({"first_ms": spent * 1e3, "mb": resident_mb()}))
 
 
 def resident_mb() -> float:
@@ -249,20 +276,20 @@ def figures_of(grown: Sequence[Grown], rounds: int) -> list[dict[str, Any]]:
     return found
 
 
-def p95_of(grown: Grown, task: str, rounds: int) -> machine.Interval:
-    def p95(numbers: Sequence[int]) -> float:
-        return machine.percentile([one for number in numbers for one in grown.times[task][number]], 0.95) * 1000
+def ms_of(grown: Grown, task: str, share: float, rounds: int) -> machine.Interval:
+    def found(numbers: Sequence[int]) -> float:
+        return machine.percentile([one for number in numbers for one in grown.times[task][number]], share) * 1000
 
-    return machine.resampled(p95, rounds)
+    return machine.resampled(found, rounds)
 
 
 def show(title: str, grown: Sequence[Grown]) -> None:
     print(f"\n{title}")
-    print(f"{'users':>8}{'memories':>11}{'store MB':>10}{'index MB':>10}{'RSS MB':>8}{'open ms':>9}", end="")
+    print(f"{'users':>8}{'memories':>11}{'store MB':>10}{'index MB':>10}{'process':>8}{'open ms':>9}", end="")
     print("".join(f"{task + ' p50/p95 ms':>26}" for task in TASKS))
     for one in grown:
         store, index = sizes_mb(one.settings)
-        line = f"{one.users:8,}{one.memories:11,}{store:10,.0f}{index:10,.0f}{one.rss_mb:8,.0f}"
+        line = f"{one.users:8,}{one.memories:11,}{store:10,.0f}{index:10,.0f}{one.process['mb']:8,.0f}"
         line += f"{statistics.median(one.opening_s) * 1000:9,.0f}"
         for task in TASKS:
             every = [spent for times in one.times[task] for spent in times]
@@ -275,123 +302,189 @@ def show(title: str, grown: Sequence[Grown]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--users", default="10,100,1000,10000", help="sizes of the crowd")
-    parser.add_argument("--one", default="1000,10000,100000", help="memories of the one user; empty: not measured")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--users", default="10,100,1000,10000", help="sizes of the crowd; empty: not measured")
+    parser.add_argument("--one", default="1000,10000,100000,1000000", help="memories of the one user; empty: not measured")
     parser.add_argument("--each", type=int, default=100, help="memories of each user of the crowd")
+    parser.add_argument(
+        "--minutes", type=float, default=45, help="a size of the one user that takes longer to fill is left out (45)"
+    )
     parser.add_argument("--backend", action="append", choices=("sqlite", "postgres"), help="default: both")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--calls", type=int, default=10, help="users visited in each round")
+    parser.add_argument("--quick", action="store_true", help="small sizes, two rounds: shows that it runs, proves nothing")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--dir", type=Path, help="where the stores are made; about 8 GB for the whole")
-    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--dir", type=Path, help="where the stores are made; about 12 GB for the whole")
+    parser.add_argument(
+        "--json", nargs="?", const="-", metavar="FILE", help="as one JSON object into this file; without a name, printed alone"
+    )
+    parser.add_argument("--fresh", nargs=4, help=argparse.SUPPRESS)
     given = parser.parse_args()
-    say = lambda text: print(text, file=sys.stderr, flush=True)  # noqa: E731
-    told: dict[str, Any] = {}
+    if given.fresh:
+        fresh(*given.fresh)
+        return
+    if given.quick:
+        given.users, given.one, given.each, given.rounds, given.calls = "2,5,10", "100,200,400", 50, 2, 2
     with machine.working_directory(given.dir) as directory, ExitStack() as stack:
-        told["machine"] = machine.facts(directory)
-        if not given.json:
-            print("\n".join(f"{what}: {value}" for what, value in told["machine"].items()))
-            print(f"seed {given.seed}, {given.rounds} rounds of {given.calls} users, {given.each} memories each")
-        texts = Talk(given.seed, "texts").texts(500)
-        make_templates(directory / "templates.db", given.seed, given.each)
-        schema, templates = template_rows(directory / "templates.db")
-        say(f"templates: {sum(len(one) for rows in templates.values() for one in rows) / TEMPLATES:,.0f} rows a user")
-        for backend in given.backend or ("sqlite", "postgres"):
-            server = _server(directory, stack) if backend == "postgres" else ""
-            crowd = []
-            for users in map(int, given.users.split(",")):
-                settings = _settings(directory, server, f"crowd_{users}")
-                crowd.append(Grown(settings, users, given.each, grow(settings, schema, templates, users)))
-                rate = crowd[-1].memories / crowd[-1].filled_s
-                say(f"{backend}: {users:,} users filled in {crowd[-1].filled_s:,.0f} s, {rate:,.0f} memories a second")
-            measure(crowd, given, texts, say)
-            compared = figures_of(crowd, given.rounds)
-            report(f"{backend}, more and more users", crowd, compared, told, given.json)
-            if given.one:
-                measure_one(backend, directory, server, given, texts, (say, told))
-            if backend == "sqlite":
-                for path in directory.glob("crowd_*"):
-                    path.unlink()
-    if given.json:
-        print(json.dumps(told, indent=1, default=str))
+        told = Run(given, directory, stack).whole()
+    if given.json == "-":
+        print(json.dumps(told, indent=1))
+    elif given.json:
+        Path(given.json).write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def measure_one(
-    backend: str,
-    directory: Path,
-    server: str,
-    given: argparse.Namespace,
-    texts: Sequence[str],
-    into: tuple[Say, dict[str, Any]],
-) -> None:
-    """One user who has more and more."""
-    say, told = into
-    alone = []
-    for count in map(int, given.one.split(",")):
-        settings = _settings(directory, server, f"one_{count}")
-        made = _settings(directory, "", f"one_{count}")
-        kept = directory / f"one_{count}.backup"
-        if not kept.exists():
-            spent = grow_one(made, count, given.seed)
-            say(f"one user with {count:,} memories: {count / spent:,.0f} a second, indexed")
-            with perdure.open(settings=made) as engine:
-                engine.backup(kept)
-        if server:
-            perdure.restore(kept, settings=settings)
-            with perdure.open(settings=settings) as engine:
-                drain(engine)  # a backup has no index: it is made anew
-        with perdure.open(settings=settings) as engine:
-            text = Talk(given.seed, "one").texts(count)[-1][:400]
-            if not any(text in hit.text or hit.text in text for hit in engine.memory(name(0)).recall(text).hits):
-                raise SystemExit(f"FAILED: the last of {count:,} memories is not found by its own words")
-        alone.append(Grown(settings, 1, count, 0.0))
-    measure(alone, given, texts, say, visits=given.calls)
-    figures = [
-        machine.compared(
-            f"recall p95 ms at {one.memories:,}", p95_of(one, "recall", given.rounds), aim=RECALL_MS_MAX, at_most=True
+class Run:
+    """One run: what was asked for, and what came out."""
+
+    def __init__(self, given: argparse.Namespace, directory: Path, stack: ExitStack) -> None:
+        self.given, self.directory, self.stack = given, directory, stack
+        self.backends = given.backend or ("sqlite", "postgres")
+        self.texts = Talk(given.seed, "texts").texts(500)
+        self.began = time.monotonic()
+
+    def say(self, text: str) -> None:
+        print(f"{(time.monotonic() - self.began) / 60:5.1f} min  {text}", file=sys.stderr, flush=True)
+
+    def whole(self) -> dict[str, Any]:
+        """Every backend, the crowd and then the one user; with the conditions under which it was measured."""
+        given = self.given
+        visits = (
+            f"{given.rounds} rounds of {given.calls} visits, {given.each} memories of each of many users, seed {given.seed}"
         )
-        for one in alone
-    ]
-    report(f"{backend}, one user with more and more memories", alone, figures, told, given.json)
+        facts, before = machine.facts(self.directory), machine.busyness()
+        if given.json != "-":
+            print("\n".join(f"{what}: {value}" for what, value in facts.items()) + f"\n{visits}")
+        if before > machine.BUSY:
+            self.say(f"busy machine: a loop takes {before:.2f} × its processor time; this is not to be published")
+        told: dict[str, Any] = {"commit": machine.commit(), "date": datetime.now(UTC).date().isoformat()}
+        found = {backend: self.backend(backend) for backend in self.backends}
+        busy = max(before, machine.busyness())
+        told |= {"busy": round(busy, 2), "conditions": visits, "machine": facts | {"load after": f"{os.getloadavg()[0]:.2f}"}}
+        return told | found
+
+    def backend(self, backend: str) -> dict[str, Any]:
+        server = _server(self.directory, self.stack) if backend == "postgres" else ""
+        told: dict[str, Any] = {"ratios": {}, "users": [], "one": []}
+        if self.given.users:
+            crowd = self.crowd(backend, server)
+            compared = figures_of(crowd, self.given.rounds)
+            told["ratios"] = {row["what"].partition(":")[0]: row["figure"] for row in compared}
+            told["users"] = self.report(f"{backend}, more and more users", crowd, compared)
+        if backend == "sqlite":
+            for path in self.directory.glob("crowd_*"):
+                path.unlink()
+        if self.given.one:
+            alone = self.alone(backend, server)
+            aims = {one.memories: GIANT_MS_MAX if one.memories >= 1_000_000 else RECALL_MS_MAX for one in alone}
+            compared = [
+                machine.compared(
+                    f"recall p95 ms at {one.memories:,}",
+                    ms_of(one, "recall", 0.95, self.given.rounds),
+                    aim=aims[one.memories],
+                    at_most=True,
+                )
+                for one in alone
+            ]
+            told["one"] = self.report(f"{backend}, one user with more and more memories", alone, compared)
+        return told
+
+    def crowd(self, backend: str, server: str) -> list[Grown]:
+        given, path = self.given, self.directory / "templates.db"
+        if not path.exists():
+            make_templates(path, given.seed, given.each)
+        schema, templates = template_rows(path)
+        self.say(f"templates: {sum(len(one) for rows in templates.values() for one in rows) / TEMPLATES:,.0f} rows a user")
+        crowd = []
+        for users in map(int, given.users.split(",")):
+            settings = _settings(self.directory, server, f"crowd_{users}")
+            crowd.append(Grown(settings, users, given.each, grow(settings, schema, templates, users)))
+            rate = crowd[-1].memories / crowd[-1].filled_s
+            self.say(f"{backend}: {users:,} users filled in {crowd[-1].filled_s:,.0f} s, {rate:,.0f} memories a second")
+        self.measure(crowd)
+        return crowd
+
+    def alone(self, backend: str, server: str) -> list[Grown]:
+        """One user who has more and more, as far as it can be filled in the time that is given."""
+        given, rate, alone = self.given, 0.0, []
+        for count in map(int, given.one.split(",")):
+            made = _settings(self.directory, "", f"one_{count}")
+            path = self.directory / f"one_{count}.db"
+            if not path.exists() and rate and count / rate > given.minutes * 60:
+                self.say(
+                    f"left out: one user with {count:,} memories, about {count / rate / 60:.0f} minutes to fill; see --minutes"
+                )
+                break
+            if not path.exists():
+                rate = count / grow_one(made, count, given.seed)
+                self.say(f"one user with {count:,} memories: {rate:,.0f} a second, indexed")
+            settings = self.moved(made, server, count) if backend == "postgres" else made
+            with perdure.open(settings=settings) as engine:
+                text = Talk(given.seed, "one").texts(count)[-1][:400]
+                if not any(text in hit.text or hit.text in text for hit in engine.memory(name(0)).recall(text).hits):
+                    raise SystemExit(f"FAILED: the last of {count:,} memories is not found by its own words")
+            alone.append(Grown(settings, 1, count, 0.0))
+        self.measure(alone, visits=given.calls)
+        return alone
+
+    def moved(self, made: perdure.Settings, server: str, count: int) -> perdure.Settings:
+        """The same store on a server."""
+        settings, kept = _settings(self.directory, server, f"one_{count}"), self.directory / f"one_{count}.backup"
+        with perdure.open(settings=made) as engine:
+            engine.backup(kept)
+        perdure.restore(kept, settings=settings)
+        kept.unlink()
+        with perdure.open(settings=settings) as engine:
+            drain(engine)  # a backup has no index: it is made anew
+        return settings
+
+    def measure(self, sizes: Sequence[Grown], *, visits: int = 1) -> None:
+        given = self.given
+        for number in range(given.rounds):
+            for grown in sizes:
+                draw = random.Random(f"{given.seed}/{number}/{grown.users}/{grown.each}")
+                until = time.monotonic() + VISITS_S_MAX
+                one_round(grown, draw, given.calls if visits == 1 else 1, self.texts)
+                if visits > 1 and time.monotonic() < until:
+                    more_visits(grown, draw, visits - 1, self.texts, until)
+            self.say(f"round {number + 1} of {given.rounds}")
+        for grown in sizes:
+            grown.process = in_a_process(grown, given.calls, self.texts[0])
+
+    def report(self, title: str, sizes: Sequence[Grown], figures: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        if self.given.json != "-":
+            show(title, sizes)
+            machine.show_figures(figures, limit="")
+        return [told_of(one, self.given.rounds) for one in sizes]
 
 
-def measure(crowd: Sequence[Grown], given: argparse.Namespace, texts: Sequence[str], say: Say, *, visits: int = 1) -> None:
-    for number in range(given.rounds):
-        for grown in crowd:
-            draw = random.Random(f"{given.seed}/{number}/{grown.users}/{grown.each}")
-            if visits == 1:
-                one_round(grown, draw, given.calls, texts)
-                continue
-            one_round(grown, draw, 1, texts)
-            with perdure.open(settings=grown.settings) as engine:
-                engine.memory(name(0)).recall("before")
-                for _ in range(visits):
-                    for task, spent in a_visit(engine, name(0), draw, texts):
-                        if not task.endswith("first"):
-                            grown.times[task][-1].append(spent)
-                grown.rss_mb = max(grown.rss_mb, resident_mb())
-        say(f"round {number + 1} of {given.rounds}")
+def more_visits(grown: Grown, draw: random.Random, visits: int, texts: Sequence[str], until: float) -> None:
+    """Further visits of the one user in the round that has begun; none of them is the first."""
+    with perdure.open(settings=grown.settings) as engine:
+        engine.memory(name(0)).recall("before")
+        for _ in range(visits):
+            for task, spent in a_visit(engine, name(0), draw, texts):
+                if task != "recall, first":
+                    grown.times[task][-1].append(spent)
+            if time.monotonic() > until:
+                return
 
 
-def report(title: str, grown: Sequence[Grown], figures: Sequence[dict[str, Any]], told: dict[str, Any], as_json: bool) -> None:
-    told[title] = {
-        "figures": figures,
-        "sizes": [
-            {
-                "users": one.users,
-                "memories": one.memories,
-                "store_mb": sizes_mb(one.settings),
-                "rss_mb": one.rss_mb,
-                "opening_s": one.opening_s,
-                "times_s": one.times,
-            }
-            for one in grown
-        ],
+def told_of(one: Grown, rounds: int) -> dict[str, Any]:
+    """A size in figures: MB and ms."""
+    file_mb, index_mb = sizes_mb(one.settings)
+    times = {}
+    for task in TASKS:
+        middle = ms_of(one, task, 0.5, rounds)
+        spread = {"p50": middle.value, "low": middle.low, "high": middle.high, "p95": ms_of(one, task, 0.95, rounds).value}
+        times[task] = {share: float(f"{value:.4g}") for share, value in spread.items()}
+    sizes = {"file_mb": file_mb, "index_mb": index_mb, "process_mb": one.process["mb"]}
+    opened = {"open": statistics.median(one.opening_s) * 1e3, "recall, first of a process": one.process["first_ms"]}
+    return {
+        "users": one.users,
+        "memories": one.memories,
+        **{what: float(f"{value:.4g}") for what, value in sizes.items()},
+        "ms": times | {what: {"p50": float(f"{value:.4g}")} for what, value in opened.items()},
     }
-    if not as_json:
-        show(title, grown)
-        machine.show_figures(figures, limit="")
 
 
 def _settings(directory: Path, server: str, what: str) -> perdure.Settings:

@@ -215,7 +215,15 @@ class Line:
         mean = machine.resampled(lambda rounds: self.mean_s(rounds) * 1e3, len(self.samples))
         p50, p95 = (machine.percentile(calls_s, share) * 1e3 for share in (0.5, 0.95))
         told = {"task": self.task, "size": self.size, "who": self.who, "calls": len(calls_s), "mean_ms": asdict(mean)}
-        return told | {"p50_ms": p50, "p95_ms": p95}
+        return told | {"p50_ms": p50, "p95_ms": p95, "p50": asdict(self.p50_ms())}
+
+    def p50_ms(self) -> machine.Interval:
+        """The median of all calls, with the interval of the rounds."""
+
+        def of(rounds: Sequence[int]) -> float:
+            return machine.percentile([one for number in rounds for one in self.samples[number].calls_s], 0.5) * 1e3
+
+        return machine.resampled(of, len(self.samples))
 
     def over(self, other: Line) -> machine.Interval:
         """How many times the other's time this one takes, in the same rounds."""

@@ -139,7 +139,8 @@ def _settle(round: Round, listener: Listener, due: Counter[Any]) -> None:
         )
     round.count("mcp ids", len(due))
     for id in due:
-        round.check(answered[id] == 1, "not answered", f"id {id} was answered {answered[id]} times")
+        told = f"id {id} was answered {answered[id]} times and asked {due[id]} times"
+        round.check(answered[id] == due[id], "not answered", told)
 
 
 def _line(number: int, hostile: Hostile, tools: list[dict[str, Any]]) -> tuple[bytes, int | None]:
@@ -168,20 +169,19 @@ def _line(number: int, hostile: Hostile, tools: list[dict[str, Any]]) -> tuple[b
     )
     if chance.random() < 0.1:
         raw = hostile.spoilt_bytes(raw).replace(b"\n", b" ")
-    return raw, id if _is_due(raw, id) else None
+    return raw, _id_due(raw)
 
 
-def _is_due(raw: bytes, id: int) -> bool:
+def _id_due(raw: bytes) -> int | None:
+    """The id that an answer is owed to, which spoilt bytes may have made that of another request."""
     try:
         told = json.loads(raw)
     except (ValueError, RecursionError):
-        return False
-    return (
-        isinstance(told, dict)
-        and told.get("id") == id
-        and isinstance(told.get("method"), str)
-        and not told["method"].startswith("notifications/")
-    )
+        return None
+    if not isinstance(told, dict) or not isinstance(told.get("method"), str) or told["method"].startswith("notifications/"):
+        return None
+    id = told.get("id")
+    return id if isinstance(id, int) and id >= FIRST_ID else None
 
 
 def tell(served: Served, *lines: bytes) -> None:

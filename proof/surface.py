@@ -569,7 +569,9 @@ SPECIAL: Mapping[str, Callable[[Plausible], Any]] = {
     "session_id": lambda p: "ana:coach:s1",
     "ContextManager.save.context": lambda p: p.world.folder_contexts.load("ana:coach:s1"),
     "StoredContextManager.save.context": lambda p: p.world.stored_contexts.load("ana:coach:s1"),
-    "DocumentHandle.save.document": lambda p: perdure.documents.ContextData(f"made{p.chance.randrange(10**6)}", facts=["Ana runs"]),
+    "DocumentHandle.save.document": lambda p: perdure.documents.ContextData(
+        f"made{p.chance.randrange(10**6)}", facts=["Ana runs"]
+    ),
     "DocumentHandle.compact.max_history": lambda p: p.chance.choice((2, 50)),
     "DocumentHandle.compact.max_tokens": lambda p: p.chance.choice((64, 100_000)),
     "DocumentHandle.compact.summary_chars_max": lambda p: p.chance.choice((200, 8_000)),

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from perdure.adapters.embedding.static import StaticEmbedder, word_vectors
-from perdure.engine.extraction.judge import JudgeTable, features, packed
+from perdure.engine.extraction.judge import JudgeTable, packed, run_places
 from perdure.engine.oversight import needs, relevance
 from perdure.engine.oversight.statements import is_whole
 from perdure.engine.times.question import extract_time_range
@@ -104,7 +104,7 @@ def _goal(writer: str, goal: dict[str, Any], now: str) -> TaughtGoal:
 
 def gate_table(goals: Sequence[TaughtGoal]) -> JudgeTable:
     """What the n-grams of these goals teach, as it is kept in a file."""
-    samples = [(np.array(features(one.text[: needs.JUDGED_CHARS_MAX])), bool(one.needs), 1.0) for one in goals]
+    samples = [(np.array(run_places(one.text[: needs.JUDGED_CHARS_MAX])), bool(one.needs), 1.0) for one in goals]
     return JudgeTable(*_rounded(bench.binary(samples)[:, None]))
 
 

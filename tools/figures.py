@@ -17,18 +17,21 @@ import subprocess
 import sys
 import time
 import tomllib
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.append(str(ROOT / "bench"))
+
+from machine import BUSY, busyness, commit  # noqa: E402 - it lies in a folder that is no package
+
 DECLARED, RESULTS = ROOT / "bench" / "figures.toml", ROOT / "bench" / "results.json"
 PAGES = {"README.md": "readme", "docs/explanation/numbers.md": "numbers"}
 BLOCK = re.compile(r"(<!-- speed: [^>]*-->\n).*?(?=<!-- end -->)", re.DOTALL)
 SINCE = re.compile(r", \d+ changes? since")
-BUSY = 1.15
-"""A loop that only computes takes so much longer by the clock than by the processor: somebody else is at work."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +52,10 @@ class Figure:
     """Files and folders that it depends on."""
     readme: bool = False
     aim: str = ""
-    beside: str = ""
-    """What stands beside it, with `{}` for the figure of this row of `comparisons`."""
+    beside: dict[str, str] = field(default_factory=dict)
+    """What is said beside it, with `{}` for a figure of the comparisons, and the `what` of its row there."""
     times: float = 1.0
     """What the field is multiplied with to be in the unit."""
-    beside_row: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -83,9 +85,9 @@ def results() -> dict[str, Result]:
     return {name: Result(**said) for name, said in json.loads(RESULTS.read_text(encoding="utf-8")).items()}
 
 
-def changes_since(figure: Figure, commit: str) -> int | None:
-    """How many commits since then touched what it depends on; None if this repository does not know that commit."""
-    done = _git("rev-list", "--count", f"{commit}..HEAD", "--", *figure.code)
+def commits_since(code: Sequence[str], commit: str) -> int | None:
+    """How many commits since then touched these files and folders; None if this repository does not know that commit."""
+    done = _git("rev-list", "--count", f"{commit}..HEAD", "--", *code)
     return None if done is None else int(done)
 
 
@@ -101,12 +103,16 @@ def table(page: str) -> str:
 
 
 def _said(figure: Figure, one: Result) -> str:
-    spread = "" if one.low is None or one.high is None else f" [{_number(one.low)}, {_number(one.high)}]"
-    return f"{_number(one.value)} {figure.unit}{spread}".strip()
+    return f"{_number(one.value)} {figure.unit}{_spread(one.low, one.high)}".strip()
+
+
+def _spread(low: float | None, high: float | None) -> str:
+    """The interval; none where there is nothing to draw again, as of a file's size."""
+    return "" if low is None or high is None or low == high else f" [{_number(low)}, {_number(high)}]"
 
 
 def _at(figure: Figure, one: Result) -> str:
-    changes = changes_since(figure, one.commit)
+    changes = commits_since(figure.code, one.commit)
     return one.commit + (f", {changes} change{'s' * (changes > 1)} since" if changes else "")
 
 
@@ -121,9 +127,13 @@ def written(page: str, text: str) -> str:
 
 def measure(wanted: list[str]) -> int:
     """Run each benchmark once and keep what it says of the figures that are wanted."""
+    if unknown := sorted(set(wanted) - declared().keys()):
+        raise SystemExit(f"no such figure: {', '.join(unknown)}; bench/figures.toml has {', '.join(declared())}")
     figures = [one for one in declared().values() if not wanted or one.name in wanted]
     held = results()
     for command in dict.fromkeys(one.command for one in figures):
+        print(f"{datetime.now():%H:%M:%S} {command}", flush=True)  # noqa: DTZ005 - for those who wait
+        started = time.monotonic()
         if (by := busyness()) > BUSY:
             print(
                 f"busy machine: a loop takes {by:.2f} × its processor time; `{command}` is not run, nothing of it is published"
@@ -142,7 +152,9 @@ def measure(wanted: list[str]) -> int:
         held |= {one.name: _result(one, report) for one in figures if one.command == command}
         told = {name: asdict(one) for name, one in held.items()}
         RESULTS.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        print(f"kept: {command}")
+        print(
+            f"kept: {', '.join(one.name for one in figures if one.command == command)}, in {time.monotonic() - started:.0f} s"
+        )
     return 0
 
 
@@ -150,16 +162,22 @@ def _result(figure: Figure, report: dict[str, Any]) -> Result:
     row = _row(figure, report[figure.table], figure.row)
     found = row[figure.value]
     spread = found if isinstance(found, dict) else {"value": found, "low": None, "high": None}
-    ratio = figure.beside_row and _row(figure, report["comparisons"], figure.beside_row)["figure"]["value"]
     return Result(
         **{name: value * figure.times for name, value in spread.items() if value is not None},
-        beside=figure.beside.format(_number(ratio)) if ratio else figure.beside,
+        beside=_beside(figure, report),
         n=row.get("calls"),
-        commit=_git("rev-parse", "--short", "HEAD") or "unknown",
+        commit=commit(),
         date=datetime.now(UTC).date().isoformat(),
         machine=f"{os.cpu_count()} cores, {sys.platform}, Python {sys.version_info.major}.{sys.version_info.minor}",
         load=round(os.getloadavg()[0], 2),
     )
+
+
+def _beside(figure: Figure, report: dict[str, Any]) -> str:
+    """What the comparisons say, of those that were made: a peer that is not installed has no row."""
+    rows = {row["what"]: row["figure"] for row in report.get("comparisons", report.get("figures", ()))}
+    told = [(said, rows[what]) for said, what in figure.beside.items() if what in rows]
+    return ", ".join(said.format(_number(one["value"]) + _spread(one["low"], one["high"])) for said, one in told)
 
 
 def _row(figure: Figure, rows: list[dict[str, Any]], wanted: dict[str, Any]) -> dict[str, Any]:
@@ -169,20 +187,10 @@ def _row(figure: Figure, rows: list[dict[str, Any]], wanted: dict[str, Any]) -> 
     return found[0]
 
 
-def busyness() -> float:
-    """How much longer a loop takes by the clock than by the processor; the median of a few."""
-    found = []
-    for _ in range(7):
-        clock, processor = time.perf_counter(), time.process_time()
-        sum(range(1_500_000))
-        found.append((time.perf_counter() - clock) / (time.process_time() - processor))
-    return sorted(found)[3]
-
-
 def stale() -> dict[str, int | None]:
     """The figures whose code was changed since they were measured, and how often; None: the commit is not known here."""
     figures, held = declared(), results()
-    found = {name: changes_since(figure, held[name].commit) if name in held else None for name, figure in figures.items()}
+    found = {name: commits_since(figure.code, held[name].commit) if name in held else None for name, figure in figures.items()}
     return {name: changes for name, changes in found.items() if changes != 0}
 
 

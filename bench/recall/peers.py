@@ -45,8 +45,12 @@ class Contender:
 
     name: ClassVar[str]
     packages: ClassVar[tuple[str, ...]] = ()
+    modules: ClassVar[tuple[str, ...]] = ()
+    """What is imported before it can be opened."""
     note: str = ""
     """What is particular about how it is used here."""
+    finds: ClassVar[bool] = True
+    """Whether it looks for what was asked; else it gives what it has, whatever is asked."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -89,6 +93,7 @@ class Perdure(Contender):
     """
 
     name = "perdure"
+    modules = ("perdure", "perdure.app")
     settings: ClassVar[dict[str, Any]] = {}
 
     def __init__(self, directory: Path) -> None:
@@ -222,7 +227,8 @@ class Mem0(Contender):
     """`Memory.add(infer=False)` and `Memory.search` over its default store, Qdrant in the process, in a directory."""
 
     name = "mem0"
-    packages = ("mem0ai",)
+    packages: ClassVar[tuple[str, ...]] = ("mem0ai",)
+    modules: ClassVar[tuple[str, ...]] = ("mem0",)
     note = (
         "default store (Qdrant, local), telemetry off; fastembed and spaCy are not part of its plain install, so it compares "
         "vectors alone; filled by its store's batch `insert` with syncs off, since it syncs every row (add is timed as it is)"
@@ -250,9 +256,12 @@ class Mem0(Contender):
             def embed_batch(self, texts: list[str], memory_action: str | None = "add") -> list[list[float]]:  # noqa: ARG002
                 return embed_lists(texts)
 
-        store = {"provider": "qdrant", "config": {"path": str(directory / "qdrant"), "embedding_model_dims": DIMS}}
-        self._memory = Memory.from_config({"vector_store": store, "history_db_path": str(directory / "history.db")})
+        config = {"vector_store": self.vector_store(directory), "history_db_path": str(directory / "history.db")}
+        self._memory = Memory.from_config(config)
         self._memory.embedding_model = Ours()
+
+    def vector_store(self, directory: Path) -> dict[str, Any]:
+        return {"provider": "qdrant", "config": {"path": str(directory / "qdrant"), "embedding_model_dims": DIMS}}
 
     def add(self, user: str, texts: Texts) -> None:
         self._memory.add([{"role": "user", "content": text} for text in texts], user_id=user, infer=False)
@@ -262,14 +271,18 @@ class Mem0(Contender):
         store = self._memory.vector_store
         connection = store.client._client.collections[store.collection_name].storage.storage
         connection.execute("PRAGMA synchronous = OFF")
+        self._insert(user, texts)
+        connection.execute("PRAGMA synchronous = FULL")
+
+    def _insert(self, user: str, texts: Texts) -> None:
         now = datetime.now(UTC).isoformat()
         payloads = [
             {"user_id": user, "role": "user", "data": text, "hash": hashlib.md5(text.encode()).hexdigest()}
             | {"created_at": now, "updated_at": now, "text_lemmatized": text}
             for text in texts
         ]
-        store.insert(vectors=embed_lists(texts), payloads=payloads, ids=[str(uuid.uuid4()) for _ in texts])
-        connection.execute("PRAGMA synchronous = FULL")
+        ids = [str(uuid.uuid4()) for _ in texts]
+        self._memory.vector_store.insert(vectors=embed_lists(texts), payloads=payloads, ids=ids)
 
     def search(self, user: str, query: str, k: int) -> list[str]:
         return [one["memory"] for one in self._memory.search(query, filters={"user_id": user}, top_k=k)["results"]]
@@ -277,6 +290,104 @@ class Mem0(Contender):
     def close(self) -> None:
         self._memory.vector_store.client.close()
         self._memory.close()
+
+
+class Mem0Faiss(Mem0):
+    """The same over faiss: an index of all vectors that is compared whole, in files that every write writes anew."""
+
+    name = "mem0 with faiss"
+    packages = ("mem0ai", "faiss-cpu")
+    modules = ("mem0", "faiss")
+    note = (
+        "cosine distance; its files are not synced and cannot be; filled by its store's `insert` at once, since it writes the "
+        "whole index after each memory (add is timed as it is); of several users it searches all, so it is given one"
+    )
+
+    def vector_store(self, directory: Path) -> dict[str, Any]:
+        config = {"path": str(directory / "faiss"), "embedding_model_dims": DIMS, "distance_strategy": "cosine"}
+        return {"provider": "faiss", "config": config}
+
+    def fill(self, user: str, texts: Texts) -> None:
+        self._insert(user, texts)
+
+    def close(self) -> None:
+        self._memory.close()
+
+
+class Chroma(Contender):
+    """A collection per user in a `PersistentClient`, 500 per call; its default index (HNSW)."""
+
+    name = "Chroma"
+    packages = ("chromadb",)
+    modules = ("chromadb",)
+    note = "a collection for each user, cosine distance, telemetry off; how it syncs cannot be chosen"
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory)
+        import chromadb
+
+        settings = chromadb.Settings(anonymized_telemetry=False)
+        self._client = chromadb.PersistentClient(path=str(directory), settings=settings)
+        self._numbers, self._collections = itertools.count(), dict[str, Any]()
+
+    def _collection(self, user: str) -> Any:
+        if user not in self._collections:
+            made = self._client.get_or_create_collection(
+                user, embedding_function=None, configuration={"hnsw": {"space": "cosine"}}
+            )
+            self._collections[user] = made
+        return self._collections[user]
+
+    def add(self, user: str, texts: Texts) -> None:
+        for start in range(0, len(texts), BATCH):
+            part = list(texts[start : start + BATCH])
+            ids = [f"{next(self._numbers):09}" for _ in part]
+            self._collection(user).add(ids=ids, documents=part, embeddings=embed_lists(part))
+
+    def search(self, user: str, query: str, k: int) -> list[str]:
+        found = self._collection(user).query(query_embeddings=embed_lists([query]), n_results=k, include=["documents"])
+        texts: list[str] = found["documents"][0]
+        return texts
+
+    def close(self) -> None:
+        self._client.close()
+
+
+class Agno(Contender):
+    """`MemoryManager` over `SqliteDb`; without a model it gives the latest memories, and that is what is timed as a search."""
+
+    name = "agno, the latest"
+    packages = ("agno",)
+    modules = ("agno.db.sqlite", "agno.db.schemas", "agno.memory.manager")
+    note = (
+        "finds nothing by words or meaning without a model: it reads all memories of a user and gives the latest; WAL and "
+        "synchronous=FULL, as it comes; taken in by `upsert_memories`, 500 per call, without vectors"
+    )
+    finds = False
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory)
+        from agno.db.schemas import UserMemory
+        from agno.db.sqlite import SqliteDb
+        from agno.memory.manager import MemoryManager
+
+        self._new, self._db = UserMemory, SqliteDb(db_file=str(directory / "agno.db"))
+        self._manager = MemoryManager(db=self._db)
+
+    def add(self, user: str, texts: Texts) -> None:
+        for start in range(0, len(texts), BATCH):
+            part = texts[start : start + BATCH]
+            done = self._db.upsert_memories(
+                [self._new(memory=text, memory_id=str(uuid.uuid4()), user_id=user) for text in part]
+            )
+            if len(done) != len(part):
+                raise SystemExit(f"FAILED: agno kept {len(done)} of {len(part)}")
+
+    def search(self, user: str, query: str, k: int) -> list[str]:
+        return [one.memory for one in self._manager.search_user_memories(query, limit=k, user_id=user)]
+
+    def close(self) -> None:
+        self._db.db_engine.dispose()
 
 
 class LangGraph(Contender):
@@ -308,6 +419,7 @@ class LangGraph(Contender):
 class LangGraphSqlite(LangGraph):
     name = "LangGraph SQLite"
     packages = ("langgraph-checkpoint-sqlite",)
+    modules = ("langgraph.store.sqlite",)
     note = "WAL and synchronous=FULL forced, as perdure has them; vectors by sqlite-vec, which it brings along"
 
     @classmethod
@@ -362,4 +474,4 @@ def _loads_extensions(driver: str) -> bool:
         return False
 
 
-PEERS: tuple[type[Contender], ...] = (Mem0, LangGraphSqlite, LangGraphPostgres)
+PEERS: tuple[type[Contender], ...] = (Mem0, Mem0Faiss, Chroma, Agno, LangGraphSqlite, LangGraphPostgres)

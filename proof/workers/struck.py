@@ -33,7 +33,7 @@ CHILD_S = 900
 FAULT_S = 1.2
 TROUBLE_S = 30.0
 """So long it is waited for a worker that notices: a busy machine lets its thread run late."""
-HEALED_S = 60.0
+HEALED_S = 150.0
 Tell = Callable[[object], None]
 
 

@@ -123,7 +123,7 @@ def test_series_from_the_shell(shell: Shell) -> None:
     assert [one["name"] for one in shell.json("series", "list", *user)] == ["kudos_timeseries"]
     shown = shell.run("series", "show", "kudos_timeseries", "--days", "3000", *user).stdout
     assert "·" in shown
-    assert "1 entries" in shown
+    assert "1 entry" in shown
     assert len(shell.json("series", "show", "kudos_timeseries", "--days", "3000", *user)["windows"]) == 1
     assert json.loads(shell.run("series", "export", "kudos_timeseries", *user).stdout)["_id"] == "k_1"
     assert shell.run("series", "export", "kudos_timeseries", "--format", "csv", *user).stdout.startswith("a,timestamp,_id")

@@ -369,7 +369,7 @@ def test_names_of_users_are_shown_never_obeyed(cli: Cli) -> None:
     user = "[red]\x1b[2J\nbob: 9 entries"
     cli.engine.memory(user).append("user", "hello")
     done = cli.run("admin", "reindex", "--all", who=())
-    assert done.stdout == "default/[red]\\x1b[2J bob: 9 entries: 1 entries\n"
+    assert done.stdout == "default/[red]\\x1b[2J bob: 9 entries: 1 entry\n"
 
 
 # -- errors
@@ -540,7 +540,7 @@ def test_the_indexes_of_all_users_are_made_anew(cli: Cli) -> None:
     assert told["entries"] == sum(one["entries"] for one in told["users"])
     assert all(one["entries"] for one in told["users"])
     done = cli.run("admin", "reindex", "--all", who=())
-    assert done.stdout.splitlines()[1:] == ["default/bob: 1 entries", "other/ana: 1 entries", "other/eva: 1 entries"]
+    assert done.stdout.splitlines()[1:] == ["default/bob: 1 entry", "other/ana: 1 entry", "other/eva: 1 entry"]
     assert done.stderr == f"{told['entries']:,} entries of 4 users\n"
     assert cli.engine.memory("bob").recall("zebra").uncovered.nothing
     assert cli.engine.verify().clean

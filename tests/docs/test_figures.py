@@ -67,6 +67,22 @@ def test_nothing_is_measured_on_a_busy_machine(monkeypatch: pytest.MonkeyPatch, 
     assert "busy machine: a loop takes 2.00 × its processor time" in capsys.readouterr().out
 
 
+def test_what_stands_beside_a_figure_leaves_out_peers_that_were_not_there() -> None:
+    declared = figures.declared()["mcp_search"]
+    ratio = {"value": 3.0, "low": 2.5, "high": 3.5}
+    ours = {"what": "MCP: search: p50 ms", "figure": {"value": 4.0, "low": 4.0, "high": 4.0}}
+    alone = figures._result(declared, {"figures": [ours]})
+    assert alone.beside == ""
+    assert figures._said(declared, alone) == "4.00 ms"
+    both = figures._result(declared, {"figures": [ours, {"what": "npm server-memory: search / perdure", "figure": ratio}]})
+    assert "3.00 [2.50, 3.50] ×" in both.beside
+
+
+def test_a_figure_that_nobody_declared_is_named() -> None:
+    with pytest.raises(SystemExit, match="no such figure: nothing"):
+        figures.measure(["nothing"])
+
+
 def commit(folder: Path, file: Path, text: str) -> None:
     file.write_text(text)
     git(folder, "add", str(file))

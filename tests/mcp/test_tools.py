@@ -107,6 +107,12 @@ def test_the_seeds_tools_keep_their_names_words_and_answers(engine: perdure.Engi
         assert offer(name).run(caller, params).told == memory.tools.call_tool(name, params)
 
 
+def test_an_error_without_a_remedy_is_told_once(engine: perdure.Engine, ana: Memory) -> None:
+    """S2-26: a document of somebody else."""
+    refused = offer("loadDocument").run(LocalCaller(engine, ana), {"document": "other:default:1"})
+    assert (refused.failed, refused.text.count("`session_id`")) == (True, 1)
+
+
 def test_null_for_what_is_optional_means_that_it_was_left_out(engine: perdure.Engine, ana: Memory) -> None:
     caller = LocalCaller(engine, ana)
     assert offer("listTodos").run(caller, {"kind": None, "limit": None}).told == offer("listTodos").run(caller, {}).told

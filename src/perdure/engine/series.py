@@ -197,7 +197,7 @@ def judge_by_entries(
     future nothing."""
     past = span_or_none(wanted.start_us, min(wanted.end_us, now_us))
     future = span_or_none(max(wanted.start_us, now_us), wanted.end_us)
-    if past is None or oldest_us is None or newest_us is None or inside == 0:
+    if past is None or oldest_us is None or newest_us is None or inside == 0 or oldest_us >= past.end_us:
         missing = () if past is None else (past,)
         return SpanCoverage(coverage="none", gaps=missing, held=(), provisional=(), future=future, stale_us=0)
     reaches_back = oldest_us <= past.start_us
@@ -220,7 +220,7 @@ def in_words(verdict: SpanCoverage, *, count: int, anything: bool, wanted: Span)
         return f"Complete coverage from state{stale}"
     if verdict.coverage == "none":
         if verdict.future == wanted:
-            known = f"; {count} entries are stored, perhaps not all" if count else ""
+            known = f"; {count} {'entry is' if count == 1 else 'entries are'} stored, perhaps not all" if count else ""
             return f"The range is in the future, which is never covered{known}"
         if not anything:
             return "No data in state"

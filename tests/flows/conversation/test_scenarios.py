@@ -168,6 +168,17 @@ def test_a_result_that_comes_after_its_call_was_folded_is_part_of_that_fold_once
 # -- T-35: the timeline -----------------------------------------------------------------------------------------------
 
 
+def test_a_session_of_few_words_has_a_description_too(backend: Any, clock: StoppedClock) -> None:
+    """S3-27."""
+    engine = backend.open(clock=clock, profile="companion")
+    ana = engine.memory("ana", agent="Coach")
+    ana.append("user", "I live in Austin.")
+    ana.conversation.close()
+    engine.process()
+    [digest] = ana.conversation.digests("session")
+    assert digest.fields["one_liner"] == "I live in Austin."
+
+
 def test_the_timeline_t_35(backend: Any, clock: StoppedClock) -> None:
     """Coach: messages 1 to 4, idle 35 min, message at 36 (S3-32 to S3-37)."""
     engine = backend.open(clock=clock, profile="companion")
@@ -188,6 +199,7 @@ def test_the_timeline_t_35(backend: Any, clock: StoppedClock) -> None:
     first = coach.conversation.sessions()[0]
     assert (first.ended_at, first.turns) == (START + timedelta(minutes=3), 4)
     [digest] = coach.conversation.digests("session")
+    assert digest.fields["one_liner"] == "I want to run 10 km"
     assert set(digest.fields) >= {"one_liner", "what_mattered", "open_loops", "commitments", "people", "tone"}
     assert covered(coach, digest) == list(range(1, 9))
 

@@ -183,6 +183,12 @@ def test_what_a_job_writes_is_written_once_though_it_runs_twice(engine: perdure.
     assert [job.key for job in engine.memory("ana").admin.jobs("ready")] == ["second"]
 
 
+def test_jobs_may_be_given_any_time_that_is_a_number(engine: perdure.Engine) -> None:
+    assert engine.process(10**400).ran == engine.process(float("inf")).ran == 0
+    with pytest.raises(perdure.InvalidInput, match=r"`seconds` = nan must be a number of seconds from 0 on"):
+        engine.process(float("nan"))
+
+
 def test_a_job_that_kills_its_worker_is_parked_after_its_tries(engine: perdure.Engine, clock: StoppedClock) -> None:
     enqueue(engine, clock, attempts_max=2)
     for _ in range(2):

@@ -204,3 +204,33 @@ def test_a_denial_of_something_else_closes_nothing(clock: StoppedClock, ana: Mem
 )
 def test_another_day_or_number_and_other_words_for_the_same_person_count(known: str, said: str, *, over: bool) -> None:
     assert (closed_by(said, [known]) == 0) is over
+
+
+@pytest.mark.parametrize(
+    ("held", "said"),
+    [
+        ({"content": "Is vegetarian"}, {"content": "Is not vegetarian", "subject": "person:Tom"}),
+        ({"content": "Is vegetarian"}, {"content": "Is not vegetarian", "entities": ["person:Tom"]}),
+        (
+            {"content": "Uses Redis", "type": "PROJECT", "entities": ["project:Alpha"]},
+            {"content": "Does not use Redis", "type": "PROJECT", "entities": ["project:Beta"]},
+        ),
+    ],
+)
+def test_a_denial_of_one_closes_nothing_of_another(
+    clock: StoppedClock, ana: Memory, held: dict[str, Any], said: dict[str, Any]
+) -> None:
+    ana.remember(**held)
+    clock.move(days=1)
+    assert ana.remember(**said).closed == ()
+    assert contents(ana) == sorted([held["content"], said["content"]])
+
+
+@pytest.mark.parametrize("entities", [[], ["person:Tom"]])
+def test_a_denial_closes_what_names_the_same_one_in_its_words_and_says_why(
+    clock: StoppedClock, ana: Memory, entities: list[str]
+) -> None:
+    ana.remember("Tom is vegetarian", "PEOPLE", entities=["person:Tom"])
+    clock.move(days=1)
+    [over] = ana.remember("Tom is not vegetarian", "PEOPLE", entities=entities).closed
+    assert (over.content, over.reason) == ("Tom is vegetarian", "what was said since ends or replaces it")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
 import perdure
+from perdure.adapters.sql.knowledge import SqlRecords
 from perdure.settings import Settings
 from perdure.testing import StoppedClock
 
@@ -143,3 +145,24 @@ def test_a_start_or_a_due_time_that_was_stated_is_no_row_from_the_future(
     ana.todos.add("Renew the passport", due_at=clock.now() + AHEAD)
     assert not [one for one in engine.doctor().degraded if one.startswith("clock:")]
     assert engine.repair_clock().rows == 0
+
+
+def test_repair_replaces_the_terms_of_a_row_without_looking_for_them(
+    clock: StoppedClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In SQLite they are found by what they say alone: to look for a row's own is to look through all of its kind."""
+    searched: list[int] = []
+    settle = SqlRecords.settle
+
+    def counted(records: SqlRecords) -> None:
+        searched.extend(len(keys) for keys in records._gone.values())
+        settle(records)
+
+    monkeypatch.setattr(SqlRecords, "settle", counted)
+    with perdure.open(tmp_path / "store.db", clock=clock) as engine:
+        clock.move(days=400)
+        engine.memory("ana").remember("Ana plays the cello", "PROFILE", pinned=True)
+        clock.move(days=-400)
+        assert engine.repair_clock().rows == 2
+        assert engine.verify().clean
+    assert searched == []

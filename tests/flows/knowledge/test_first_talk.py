@@ -127,6 +127,9 @@ def test_a_person_who_matters_has_a_card(ana: perdure.Memory) -> None:
         ("I work for Apple Inc. and live in St. Paul.", "Lives in St. Paul"),
         ("I live in St. Paul and work for J. P. Morgan Inc.", "Works at J. P. Morgan Inc"),
         ("I quit my job at J. Crew last month and joined L. L. Bean.", "Works at L. L. Bean"),
+        ("My uncle Sgt. Pepper lives in Mt. Vernon.", "Sgt. Pepper lives in Mt. Vernon"),
+        ("My lawyer is Lt. Col. Frank Slade.", "Lt. Col. Frank Slade is my lawyer"),
+        ("Gen. Patton is my grandfather.", "Gen. Patton is my grandfather"),
     ],
 )
 def test_names_with_full_stops_are_whole(ana: perdure.Memory, said: str, content: str) -> None:
@@ -149,6 +152,99 @@ def test_one_sentence_ends_one_employer_and_begins_another(ana: perdure.Memory, 
         assert [found.content for found in ana.memories.list()] == ["Works at Google"]
     ana.append("user", said)
     assert [found.content for found in ana.memories.list()] == ["Works at Stripe"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "I used to work at Google, now I'm at Stripe.",
+        "I no longer work at Google, I'm at Stripe now.",
+        "I don't work at Google anymore and I'm now with Stripe.",
+        "I resigned from Google and started at Stripe last week.",
+        "Last month I quit my job at Google and joined Stripe.",
+        "I quit my job at Google last month. I joined Stripe.",
+    ],
+)
+@pytest.mark.parametrize("remembered", [True, False])
+def test_both_employers_of_a_sentence_are_read_however_it_is_told(ana: perdure.Memory, said: str, *, remembered: bool) -> None:
+    """S3-49."""
+    for text in ("I work at Google.", said):
+        if remembered:
+            ana.remember(text)
+        else:
+            ana.append("user", text)
+    assert [found.content for found in ana.memories.list()] == ["Works at Stripe"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "I quit Google and joined Stripe.",
+        "I moved from Google to Stripe.",
+        "I've just switched from Google to Stripe.",
+    ],
+)
+def test_a_known_employer_is_left_for_another_one(ana: perdure.Memory, said: str) -> None:
+    """S3-49: "Lives in Stripe" was learned, or nothing."""
+    ana.append("user", "I work at Google.")
+    ana.append("user", said)
+    assert [found.content for found in ana.memories.list()] == ["Works at Stripe"]
+
+
+@pytest.mark.parametrize(
+    ("said", "contents"),
+    [
+        ("I work at Google as an engineer.", {"Works at Google", "Works as an engineer"}),
+        ("My sister works at Google as an architect.", {"My sister works at Google; My sister is an architect"}),
+    ],
+)
+def test_an_occupation_has_no_part_of_its_article(ana: perdure.Memory, said: str, contents: set[str]) -> None:
+    """S3-1."""
+    ana.append("user", said)
+    assert {found.content for found in ana.memories.list()} == contents
+
+
+@pytest.mark.parametrize(
+    "said", ["I left Austin last year and moved to Seattle.", "I quit my job at Google in May and moved to Seattle."]
+)
+def test_a_place_that_somebody_moved_to_is_no_employer(ana: perdure.Memory, said: str) -> None:
+    """S3-1."""
+    ana.append("user", "I live in Austin.")
+    ana.append("user", said)
+    assert "Works at Seattle" not in [found.content for found in ana.memories.list()]
+
+
+@pytest.mark.parametrize(
+    ("said", "contents"),
+    [
+        ("I work at Google and I live in Rome.", {"Works at Google", "Lives in Rome"}),
+        ("I study at Oxford and I am 20.", {"Studies at Oxford", "Is 20 years old"}),
+        ("I work for Johnson and Johnson.", {"Works at Johnson and Johnson"}),
+    ],
+)
+def test_the_name_of_a_company_ends_before_the_next_clause(ana: perdure.Memory, said: str, contents: set[str]) -> None:
+    """S3-1: "Works at Google and" was learned, and the rest was not."""
+    ana.append("user", said)
+    assert {found.content for found in ana.memories.list()} == contents
+
+
+def test_the_health_of_those_who_matter_is_on_their_cards(ana: perdure.Memory) -> None:
+    """S3-9, S3-22: of "My daughter Mia has asthma" only that she is the daughter was kept."""
+    ana.append("user", "My daughter Mia has asthma.")
+    held = {one["content"]: (one["importance"], one["entityRefs"]) for one in ana.memories.list(form="seed")}
+    assert held == {"Mia is my daughter": (2, ["person:mia"]), "My daughter Mia has asthma.": (2, ["person:mia"])}
+    [card] = [block.text for block in ana.context("What should Mia avoid?").blocks if block.kind == "memories"]
+    assert "asthma" in card.splitlines()[0]
+    assert card.startswith("[person:mia]: ")
+
+
+@pytest.mark.parametrize(
+    "said", ["My wife Eva is diabetic.", "My father has a pacemaker.", "I work at Google and I have diabetes."]
+)
+def test_what_is_said_of_health_beside_something_else_is_kept(ana: perdure.Memory, said: str) -> None:
+    """S3-9."""
+    ana.append("user", said)
+    assert ("".join(one.content for one in ana.memories.list() if one.memory.importance >= 2)).count(said) == 1
 
 
 def test_originals_of_a_fold_are_listed_with_what_they_said(ana: perdure.Memory) -> None:

@@ -55,6 +55,23 @@ def test_a_sentence_that_no_rule_reads_is_kept_as_it_was_said(engine: perdure.En
     assert ana.recall("who has a baby girl?").hits[0].id in (one.id, said.id)
 
 
+@pytest.mark.parametrize(
+    ("text", "known"),
+    [
+        ("i run 3 times a week, knee's been bad since march", ["Runs 3 times a week", "knee's been bad since march"]),
+        ("im 16 and go to school in ballarat", ["Is 16 years old", "go to school in ballarat"]),
+        ("I don't work at Dell, I work at HP.", ["Works at HP"]),
+        ("I live in Austin, and then we went home", ["Lives in Austin"]),
+    ],
+)
+def test_of_a_sentence_that_rules_read_in_part_the_rest_is_kept_if_it_lasts(
+    engine: perdure.Engine, ana: Memory, text: str, known: list[str]
+) -> None:
+    ana.append("user", text)
+    engine.process()
+    assert contents(ana) == known
+
+
 def test_the_same_sentence_again_is_a_mention(engine: perdure.Engine, ana: Memory, clock: StoppedClock) -> None:
     for text in (BABY, f"{BABY.capitalize()}!"):
         ana.append("user", text)

@@ -53,6 +53,39 @@ def test_an_allergy_limits_what_is_cooked_though_no_word_is_the_same(ana: perdur
     assert "allergic to peanuts" in block.text
 
 
+@pytest.mark.parametrize(
+    ("told", "goal"),
+    [
+        ("Ich esse kein Schweinefleisch", "Was soll ich heute Abend kochen?"),
+        ("Nussallergie, schwer, mit Notfallset", "Was gibt es heute zum Abendessen?"),
+        ("je ne mange plus de viande depuis deux ans", "Propose un repas pour ce soir"),
+        ("soy celíaca, nada de trigo", "¿Qué puedo cocinar hoy?"),
+        ("I hate coriander", "What should I cook tonight?"),
+        ("mi rodilla está operada desde marzo", "Quiero correr el domingo, hazme un plan"),
+        ("J'ai mal au dos depuis la chute", "Je porte la machine au premier, une astuce ?"),
+    ],
+)
+def test_what_limits_a_goal_is_given_in_four_languages(ana: perdure.Memory, told: str, goal: str) -> None:
+    ana.remember(told)
+    [block] = [block for block in ana.before(goal).blocks if block.kind == "limits"]
+    assert told.split()[-1] in block.text or "coriander" in block.text
+
+
+@pytest.mark.parametrize("goal", ["Was weißt du über mich?", "Que sais-tu de moi ?", "¿Qué sabes de mí?", "Qui suis-je ?"])
+def test_a_question_about_the_user_gets_a_profile_in_four_languages(ana: perdure.Memory, goal: str) -> None:
+    assert "profile" in [block.kind for block in ana.before(goal).blocks]
+
+
+def test_small_talk_is_never_given(ana: perdure.Memory) -> None:
+    ana.append("user", "I go climbing at the quarry on Fridays")
+    ana.append("assistant", "Noted!")
+    ana.append("user", "Got it, thanks!")
+    given = ana.before("When do I go climbing?").text
+    assert "quarry" in given
+    assert "Noted" not in given
+    assert "thanks" not in given
+
+
 @pytest.mark.parametrize("goal", ["What food does Clara like?", "What is Clara's favourite food?", "Does Clara eat fish?"])
 def test_a_goal_that_names_a_known_person_gets_what_is_told_of_them(ana: perdure.Memory, goal: str) -> None:
     ana.remember("Clara likes ramen", "PEOPLE", entities=["person:Clara"], attribute="likes", value="ramen")

@@ -251,6 +251,16 @@ def test_t6_only_the_gap_is_named_and_fetched(ana: perdure.Memory) -> None:
     assert (value["coverage"], value["count"]) == ("full", 62)
 
 
+@pytest.mark.parametrize(
+    "goal",
+    ["Which kudos came between 2025-10-01 and 2025-10-05?", "Kudos of 2025-10-04?", "Show kudos of 2025-10-04T08:00:00Z"],
+)
+def test_a_date_in_figures_is_a_time_like_any_other(ana: perdure.Memory, goal: str) -> None:
+    """S0-42, S0-43, T-24: such goals seemed to need nothing of the user's."""
+    kudos_series(ana, 47, 2)
+    assert included(ana.before(goal), "series") == ["kudos_timeseries"]
+
+
 def test_a_goal_that_needs_nothing_gets_nothing(ana: perdure.Memory) -> None:
     """S1-2: the risk is to inject everything."""
     kudos_keys(ana)
@@ -792,3 +802,13 @@ def test_the_ways_to_the_rest_are_tools_that_there_are(ana: perdure.Memory) -> N
     named = set(re.findall(r"\b(\w+State)\(", text))
     assert named == {"loadState", "queryTimeseriesState"}
     assert named <= set(ana.tools.names())
+
+
+def test_that_not_all_keys_were_looked_at_is_told_once(ana: perdure.Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if what was just said had to be read first, so that everything is looked at again."""
+    monkeypatch.setattr("perdure.services.oversight.before.KEYS_MAX", 1)
+    for key in ("kudos", "routes"):
+        ana.state.save(key, {"of": key})
+    ana.append("user", "I moved to Seattle.")
+    notes = ana.before(KUDOS_GOAL).notes
+    assert [one for one in notes if "looked at" in one] == ["only the first 1 keys were looked at"]

@@ -297,3 +297,32 @@ def test_no_undeclared_tool_creates_coverage_beyond_its_entries(
             return
         for window in ana.series("kudos").windows(*ALL):
             assert min(times) <= window.span.start_us < window.span.end_us <= max(times)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"error": "rate limited"},
+        {"errors": ["timeout"]},
+        {"success": False},
+        {"ok": False},
+        {"status": "error"},
+        {"status": 503},
+    ],
+)
+@pytest.mark.parametrize("hours", [(), (30,), (30, 40)])
+@pytest.mark.parametrize("asked", ["window", "arguments"])
+def test_a_tool_that_failed_covers_nothing(
+    ana: perdure.Memory, told: dict[str, Any], hours: tuple[float, ...], asked: str
+) -> None:
+    """S0-3, S0-57: an error without entries was taken for a time without any."""
+    ends = ((NOW - 48 * HOUR).isoformat(), NOW.isoformat())
+    ways: dict[str, dict[str, Any]] = {
+        "window": {"window": ends},
+        "arguments": {"arguments": {"start": ends[0], "end": ends[1]}},
+    }
+    ana.after("getKudos", kudos(1, 5, 9), SAVE, mode="auto", window=("24 hours ago", "now"))
+    kept = ana.after("getKudos", {**told, "kudos": kudos(*hours)}, SAVE, mode="auto", **ways[asked])
+    assert kept.covers == "nothing"
+    [held] = ana.series("kudos").windows(*ALL)
+    assert held.span.start == NOW - 24 * HOUR

@@ -283,6 +283,8 @@ class TestWhatIsRefused:
     def test_a_file_open_in_text_mode_is_refused_by_name(self, data: bytes, target: Any, form: str) -> None:
         with pytest.raises(InvalidInput, match="open it in binary mode"):
             target.memory("ana").import_(io.StringIO(data.decode()), form)
+        with pytest.raises(InvalidInput, match="open it in binary mode"):
+            target.memory("ana").export(io.StringIO())  # type: ignore[arg-type]
         assert not any(everything(target).values())
 
     def test_a_changed_letter_is_noticed(self, data: bytes, target: Any) -> None:

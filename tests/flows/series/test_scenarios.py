@@ -613,10 +613,25 @@ def test_bad_entries_are_reported_and_the_valid_ones_stored_or_none(ana: perdure
     assert [one.index for one in strict.rejected] == [1, 2, 3, 4, 5]
     after = ana.series(KUDOS).query(TEN - DAY, TEN)
     assert (after.count, after.coverage) == (0, "none"), "a merge that stored nothing proves nothing"
+    lax = ana.series(KUDOS).merge(entries[1:], window=(TEN - DAY, TEN))
+    assert (lax.success, lax.added, lax.covered) == (True, 0, None)
+    assert ana.series(KUDOS).query(TEN - DAY, TEN).coverage == "none", "nor does an answer none of which can be stored"
     done = ana.tools.call_tool("mergeTimeseriesState", {"key": KUDOS, "entries": entries})
     assert (done["success"], done["added"]) == (True, 1)
     assert [one["index"] for one in done["rejected"]] == [1, 2, 3, 4, 5]
     assert all(one["reason"] for one in done["rejected"])
+
+
+@pytest.mark.parametrize("pages", [[["bad"]], [["bad"], []], [[], ["bad"]], [["bad"], [], []]])
+def test_a_fetch_of_which_nothing_can_be_stored_covers_nothing(ana: perdure.Memory, pages: list[list[object]]) -> None:
+    """S0-3: it was taken for a time without entries."""
+
+    def fetcher(_window: perdure.Window, number: int = 0) -> perdure.Page:
+        return perdure.Page(pages[number], next_cursor=number + 1 if number + 1 < len(pages) else None)
+
+    answer = ana.series(KUDOS).fetch(TEN - DAY, TEN, fetcher)
+    assert (answer.coverage, answer.count, len(answer.failures)) == ("none", 0, 1)
+    assert ana.series(KUDOS).fetch(TEN - DAY, TEN, lambda _window: [kudo("good", TEN - DAY), "bad"]).coverage == "full"
 
 
 @pytest.mark.parametrize(

@@ -120,6 +120,16 @@ def test_the_window_of_a_merge_may_be_words(ana: perdure.Memory, start: str, end
     assert [one.span for one in ana.series("c").windows(start, end)] == [done]
 
 
+@pytest.mark.parametrize(
+    ("end", "hours"),
+    [("in 1 hour", 1), ("in two days", 48), ("in 2 Stunden", 2), ("dans 2 jours", 48), ("dentro de 3 horas", 3)],
+)
+def test_an_end_that_is_still_to_come_is_counted_on_from_now(ana: perdure.Memory, end: str, hours: int) -> None:
+    """S0-26: as `2 days ago` is counted back."""
+    asked = ana.tools.query_timeseries_state(KUDOS, start="1 hour ago", end=end)["requested_range"]
+    assert asked == {"start": (TEN - timedelta(hours=1)).isoformat(), "end": (TEN + timedelta(hours=hours)).isoformat()}
+
+
 def test_counts_of_a_range_take_words_as_well(ana: perdure.Memory) -> None:
     merged(ana, 3, range(30))
     series = ana.series(KUDOS)

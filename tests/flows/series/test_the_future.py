@@ -122,6 +122,17 @@ def test_meetings_of_tomorrow_are_not_said_to_be_none(ana: perdure.Memory) -> No
     assert "covers nothing from 2025-10-29T00:00:00+00:00 on" in str(ana.context(goal).blocks)
 
 
+@pytest.mark.parametrize("when", ["do I have tomorrow", "did I have yesterday", "are there next week"])
+def test_nobody_is_told_to_fetch_a_series_that_was_not_asked_about(ana: perdure.Memory, when: str) -> None:
+    """S0-3, S0-47."""
+    ana.series("runs").merge([{"id": "r", "timestamp": (NOON - HOUR).isoformat()}])
+    goal = f"Which meetings {when}?"
+    [told] = [block.text for block in ana.context(goal).blocks if block.kind == "series"]
+    assert NAME in told
+    assert "runs" not in told
+    assert "runs" not in "".join(ana.recall(goal).uncovered.lines())
+
+
 @pytest.mark.parametrize(
     "goal",
     [
@@ -144,6 +155,41 @@ def test_of_today_what_is_over_is_held_and_the_rest_is_not(ana: perdure.Memory) 
         "all of it up to 2025-10-28T12:00:00Z is held (1 entry); nothing of it needs fetching; "
         "what comes from 2025-10-28T12:00:00Z on is not covered: ask the source about it"
     )
+
+
+def test_entries_of_the_future_are_shown_and_count_for_nothing_that_is_over(ana: perdure.Memory) -> None:
+    """S0-47, B-17."""
+    ana.series(NAME).merge([{"id": "late", "timestamp": (NOON + 5 * HOUR).isoformat()}])
+    told: Any = ana.before("Which meetings do I have today?", target="goal").values[NAME]
+    assert told["count"] == 2
+    assert told["note"].startswith("all of it up to 2025-10-28T12:00:00Z is held (1 entry); ")
+    later = ana.tools.query_timeseries_state(NAME, NOON + HOUR, NOON + 24 * HOUR)
+    assert later["reason"] == "The range is in the future, which is never covered; 1 entry is stored, perhaps not all"
+
+
+def test_a_goal_without_a_time_is_shown_what_is_still_to_come() -> None:
+    """S0-47: a meeting of this evening was left out, and counted as none."""
+    ana = perdure.open("memory:", clock=StoppedClock(NOON)).memory("ana", agent="coach")
+    series = ana.series(NAME, description="Meetings in the calendar")
+    series.merge([], window=(NOON - 24 * HOUR, NOON))
+    told: Any = ana.before("What is my next meeting?", target="goal").values[NAME]
+    assert told == {
+        "series": "Meetings in the calendar",
+        "count": 0,
+        "note": "nothing is stored; ask the source whether there is more",
+        "entries": [],
+    }
+    series.merge([{"id": "late", "timestamp": (NOON + 5 * HOUR).isoformat()}])
+    told = ana.before("What is my next meeting?", target="goal").values[NAME]
+    assert (told["count"], [one["id"] for one in told["entries"]]) == (1, ["late"])
+
+
+def test_by_the_seed_rule_too_nothing_is_covered_before_the_oldest_entry() -> None:
+    """S0-29, B-17: an entry of the future covers nothing of what is over."""
+    ana = perdure.open("memory:", clock=StoppedClock(NOON)).memory("ana", agent="coach")
+    ana.series(NAME).merge([{"id": "late", "timestamp": (NOON + 5 * HOUR).isoformat()}])
+    answer = ana.tools.query_timeseries_state(NAME, NOON - 24 * HOUR, NOON + 24 * HOUR, coverage="seed_span")
+    assert (answer["coverage"], answer["needs_api_call"], answer["count"]) == ("none", True, 1)
 
 
 def test_entries_without_a_window_are_held_and_not_known_to_be_all() -> None:

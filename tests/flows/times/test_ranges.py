@@ -20,6 +20,8 @@ MONDAY = datetime(2025, 10, 6, tzinfo=UTC)
         ("Who gave kudos in the past week?", NOW - timedelta(days=7), NOW),
         ("Who gave kudos yesterday?", datetime(2025, 10, 7, tzinfo=UTC), datetime(2025, 10, 8, tzinfo=UTC)),
         ("Who was active since Monday?", MONDAY, None),
+        ("Show kudos of 2025-10-04", datetime(2025, 10, 4, tzinfo=UTC), datetime(2025, 10, 5, tzinfo=UTC)),
+        ("Who gave kudos in 2025-09?", datetime(2025, 9, 1, tzinfo=UTC), datetime(2025, 10, 1, tzinfo=UTC)),
         ("kudos between 2025-10-01 and 2025-10-05", datetime(2025, 10, 1, tzinfo=UTC), datetime(2025, 10, 6, tzinfo=UTC)),
     ],
 )

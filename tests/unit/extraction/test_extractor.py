@@ -165,7 +165,7 @@ def test_full_stops_cut_no_name_and_join_no_sentences(text: str, expected: list[
         ("My wife's name is Anna and I love her.", ["Anna is my wife"]),
         ("My boss is Petra Novak and I like her.", ["Petra Novak is my boss"]),
         ("My sister's Anna and I went to Rome.", []),
-        ("My boss is Anna's husband.", ["My boss is Anna's husband."]),
+        ("My boss is Anna's husband.", []),
         ("I moved to Marketing team.", []),
         ("I was born in Rome's suburbs.", []),
         ("I joined Zoom call.", []),
@@ -173,7 +173,7 @@ def test_full_stops_cut_no_name_and_join_no_sentences(text: str, expected: list[
     ],
 )
 def test_a_name_is_taken_with_its_last_letter_or_not_at_all(text: str, expected: list[str]) -> None:
-    assert told(text) == expected
+    assert [one.content for one in extract(text).proposals if not one.own_words] == expected
 
 
 @pytest.mark.parametrize(
@@ -562,8 +562,7 @@ def test_evidence_covers_the_words(text: str) -> None:
     assert found
     for one in found:
         ((start, end),) = [(evidence.start, evidence.end) for evidence in one.evidence]
-        assert one.value is not None
-        assert one.value in text[start:end]
+        assert (one.value or one.content) in text[start:end]
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,19 @@ def test_cron_slots_lie_after_now(now: datetime) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", ["", "every:", "every:0", "every:-5", "every:nan", "every:soon", "daily", "99 * * * *", "every:1e99"]
+    "wrong",
+    [
+        "",
+        "every:",
+        "every:0",
+        "every:-5",
+        "every:nan",
+        "every:soon",
+        "daily",
+        "99 * * * *",
+        "every:1e99",
+        "0" * 5_000 + " * * * *",
+    ],
 )
 def test_a_rhythm_nobody_understands_is_refused(wrong: str) -> None:
     with pytest.raises(InvalidInput, match="repeat"):

@@ -189,6 +189,9 @@ def test_what_recurs_has_a_cron_line_if_one_can_say_it(text: str, cron: str | No
         ("tonight", "2026-05-13T20:00"),
         ("this morning", "2026-05-13T05:00"),
         ("um 14 Uhr", "2026-05-14T14:00"),
+        ("le rendez-vous à 14h", "2026-05-14T14:00"),
+        ("à 9 heures 30", "2026-05-14T09:30"),
+        ("nos vemos a las 19", "2026-05-13T19:00"),
     ],
 )
 def test_times_of_day_belong_to_the_day_beside_them(text: str, first: str) -> None:

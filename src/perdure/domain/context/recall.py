@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Literal, get_args
 
@@ -224,6 +224,17 @@ class Uncovered:
         if self.cut:
             found.append(f"{self.cut} more hits did not fit into the token budget")
         return tuple(found)
+
+
+SERIES_SHARE_MIN = 0.1
+"""A series is asked about if it comes so near the one that fits best."""
+
+
+def series_asked_about(hits: Sequence[Hit]) -> list[Hit]:
+    """The series among the hits, without those that hardly fit: nobody is told to fetch these."""
+    found = [hit for hit in hits if hit.kind == "series"]
+    best = max((hit.score for hit in found), default=0.0)
+    return [hit for hit in found if best <= 0 or hit.score >= SERIES_SHARE_MIN * best]
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,7 +71,7 @@ def next_slot(repeat: str, now: datetime) -> datetime:
         return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=(passed + 1) * step_s)
     try:
         return next(CronSim(repeat, now)).astimezone(UTC)
-    except (CronSimError, StopIteration) as error:
+    except (CronSimError, StopIteration, ValueError) as error:
         raise InvalidInput(
             f"`repeat` = {brief(repeat, 60)} is neither `every:SECONDS` nor a cron line such as `*/30 * * * *`"
         ) from error

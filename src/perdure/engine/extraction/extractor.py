@@ -10,7 +10,7 @@ to others.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -41,7 +41,7 @@ from perdure.engine.extraction.orders import standing_instructions
 from perdure.engine.extraction.patterns import pattern, words
 from perdure.engine.extraction.predicates import bounded_importance, speaks_of_health
 from perdure.engine.extraction.statements import denies, denies_after, statements_of
-from perdure.engine.extraction.verbatim import lasting_words, turning_words
+from perdure.engine.extraction.verbatim import OwnWords, lasting_words, left_of, turning_words
 from perdure.engine.text.own_words import OWN_CHARS_MAX, is_unsure, opens_fiction, own_words, states_nothing, takes_back
 from perdure.engine.text.sentences import SENTENCE_CHARS_MAX, sentence_spans
 from perdure.engine.times.mentions import TimeMention, find_times
@@ -115,17 +115,19 @@ class _Run:
             self._sentence(sentence, here, message, start if keep else None)
             if keep and self.own_words and trust_of_message(message.role, message.metadata) == "user":
                 said = text.strip() if _is_short(text) and "?" not in text else sentence
-                if before == self._count() or self._leaves_health_out(sentence, before[0]):
+                if before == self._count():
                     self._keep_words(sentence, said, here, message, start)
-                elif before[0] < len(self.proposals) and turning_words(sentence) is not None:
-                    self.proposals[before[0]] = replace(self.proposals[before[0]], turn=self._once(said, message))
+                else:
+                    found = self.proposals[before[0] :]
+                    if found and turning_words(sentence) is not None:
+                        self.proposals[before[0]] = replace(found[0], turn=self._once(said, message))
+                    self._keep_rest(sentence, before, here, message, start)
+                    told = self.proposals[before[0] :]
+                    if found and speaks_of_health(sentence) and not any(speaks_of_health(one.content) for one in told):
+                        self._keep_words(sentence, said, here, message, start, about=found)
             self.mark = before if self._count() != before else self.mark
             self.playing = opens_fiction(sentence)
         self._retract(message, keep=keep)
-
-    def _leaves_health_out(self, sentence: str, first: int) -> bool:
-        """Whether a sentence speaks of health, and none of the proposals from `first` on does."""
-        return speaks_of_health(sentence) and not any(speaks_of_health(one.content) for one in self.proposals[first:])
 
     def _count(self) -> tuple[int, int, int]:
         """How much was found so far."""
@@ -138,33 +140,73 @@ class _Run:
         self.turned.add((message.id, said))
         return said
 
-    def _keep_words(self, sentence: str, said: str, times: list[TimeMention], message: Message, offset: int) -> None:
+    def _keep_words(
+        self,
+        sentence: str,
+        said: str,
+        times: list[TimeMention],
+        message: Message,
+        offset: int,
+        about: Sequence[Proposal] = (),
+    ) -> None:
         """Propose a sentence that no rule reads as it stands, if it tells something that lasts or may change what is known.
 
-        `said`: what it is part of, by which a change is judged.
+        `said`: what it is part of, by which a change is judged. `about`: what rules have read of it besides; it is about the
+        person that they name.
         """
         lasting, turns = lasting_words(sentence), turning_words(sentence)
         turning = None if turns is None else self._once(said, message)
         kept = lasting or (turns if turning else None)
-        if kept is None or _is_order(message.content, offset, offset + len(sentence)):
+        if kept is not None and not _is_order(message.content, offset, offset + len(sentence)):
+            self._keep(sentence, kept, times, message, offset, turning=turning, fleeting=lasting is None, about=about)
+
+    def _keep_rest(
+        self, sentence: str, before: tuple[int, int, int], times: list[TimeMention], message: Message, offset: int
+    ) -> None:
+        """Propose what of the user rules left of a sentence that they read in part, if it tells something that lasts."""
+        found = self.proposals[before[0] :]
+        if states_nothing(sentence) is not None or any(one.subject is not None or one.corrects for one in found):
             return
+        places = [place for one in found for place in one.evidence] + self.orders[before[2] :]
+        places += [place for todo in self.todos[before[1] :] for place in todo.evidence]
+        read = [(place.start - offset, place.end - offset) for place in places]
+        for start, end in left_of(sentence, read):
+            kept = lasting_words(sentence[start:end], rest=True)
+            if kept is not None and kept.kind != "todo" and not _is_order(message.content, offset + start, offset + end):
+                here = [replace(one, start=one.start - start, end=one.end - start) for one in times if start <= one.start < end]
+                self._keep(sentence[start:end], kept, here, message, offset + start)
+
+    def _keep(
+        self,
+        sentence: str,
+        kept: OwnWords,
+        times: list[TimeMention],
+        message: Message,
+        offset: int,
+        *,
+        turning: str | None = None,
+        fleeting: bool = False,
+        about: Sequence[Proposal] = (),
+    ) -> None:
         content, place = sentence[kept.start : kept.end], _evidence(message, offset, kept.start, kept.end)
         if kept.kind == "rule" and kept.sure:
             self.orders.append(place)
         elif kept.kind == "todo" and kept.sure:
             self.todos.append(_promised(content, times, message, place))
         else:
+            people = {entity for one in about for entity in one.entities if entity.type == "person"}
             self.proposals.append(
                 Proposal(
-                    type="PROFILE",
-                    fact_type=kept.fact_type,
+                    type="PEOPLE" if len(people) == 1 else "PROFILE",
+                    fact_type="fact" if people else kept.fact_type,
                     content=content,
+                    entities=tuple(people) if len(people) == 1 else (),
                     evidence=(place,),
                     confidence=0.7,
                     importance=bounded_importance(kept.importance, None, "fact", content, of_user=True),
                     own_words=True,
                     turn=turning,
-                    fleeting=lasting is None,
+                    fleeting=fleeting,
                 )
             )
 
@@ -266,21 +308,33 @@ class _Run:
                 yield deadline_of(name, re.sub(r"(?i)^(?:due )?(?:on |by )?", "", when.words), start, when.end)
         left = pattern("left_org").search(sentence)
         if left and (left["org"].casefold() in self.orgs or self.about_work):
-            org = EntityName("org", left["org"])
-            yield StatedFact(
-                attribute="works_at",
-                value=org.label,
-                content=f"Works at {org.label}",
-                start=left.start(),
-                end=left.end(),
-                entities=(org,),
-                ended=True,
-                changed=True,
-                importance=2,
-            )
+            yield self._employer(left["org"], left, "org", ended=True)
+            if left["next"] and left["org"].casefold() in self.orgs:
+                yield self._employer(left["next"], left, "next")
         clauses, unclear = statements_of(sentence, times, self.people)
         self.skipped += unclear
-        yield from clauses
+        moved = pattern("moved_org").search(sentence)
+        if moved is None or moved["org"].casefold() not in self.orgs:
+            yield from clauses
+            return
+        # Who moves from a company moves to another one, not to a place of that name.
+        yield self._employer(moved["org"], moved, "org", ended=True)
+        yield self._employer(moved["next"], moved, "next")
+        yield from (one for one in clauses if one.attribute != "lives_in")
+
+    def _employer(self, name: str, match: re.Match[str], group: str, *, ended: bool = False) -> StatedFact:
+        org = EntityName("org", name)
+        return StatedFact(
+            attribute="works_at",
+            value=org.label,
+            content=f"Works at {org.label}",
+            start=match.start(),
+            end=match.end(group),
+            entities=(org,),
+            ended=ended,
+            changed=True,
+            importance=2,
+        )
 
     def _intents(self, sentence: str, times: list[TimeMention], now: datetime) -> Iterator[Intent]:
         why = states_nothing(sentence)

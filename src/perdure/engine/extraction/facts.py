@@ -68,11 +68,15 @@ def proper(said: str) -> str | None:
     """A place or an organisation as said; None if the words are something else with a capital."""
     parts = said.strip(" ,").split()
     no_places = words("NO_PLACES")
-    while parts and parts[-1].strip(",") in no_places:
+    while parts and (parts[-1].strip(",") in no_places or (parts[-1] in _JOINING and len(parts) < len(said.split()))):
         parts.pop()
     if not parts or parts[0].strip(",") in no_places:
         return None
     return " ".join(parts).rstrip(",")
+
+
+_JOINING = ("and", "&", "of", "for", "the", "de")
+"""Of a name they join two words; left at its end, they join the next clause."""
 
 
 # -- who people are to the user, and pets

@@ -1,8 +1,8 @@
 """A judge of what lasts: whether a sentence tells something that is worth knowing in three months, and of which kind.
 
-A softmax regression over hashed n-grams of words (one to three) and of letters (two to five), the same for every language. It
-was taught by the labelled sentences of several writers in English, German, French and Spanish; `tools/build_judge.py` fits it
-and writes `judge.bin`:
+A softmax regression over hashed n-grams of words (one to three) and of letters (three to five in a word, six across words), the
+words at its start and end, and its length and signs: the same for every language. It was taught by the labelled sentences of
+several writers in English, German, French and Spanish; `tools/build_judge.py` fits it and writes `judge.bin`:
 
     8 bytes    magic
     4 × 4      version of the format, bits of a place, kinds, known words (little-endian)
@@ -41,8 +41,15 @@ FORMAT = 2
 HEADER = struct.Struct("<8s4I32s")
 BITS = 18
 MASK = (1 << BITS) - 1
-LETTERS_MIN, LETTERS_MAX = 2, 5
+LETTERS_MIN, LETTERS_MAX, PLAIN_LETTERS_MIN = 3, 5, 2
 """The shortest and longest run of letters of a word that counts."""
+ACROSS = 6
+"""The length of a run of letters that may reach from a word into the next."""
+WORDS_FIRST, WORDS_LAST = 4, 2
+"""So many words at the start and at the end of a sentence count as standing there."""
+LENGTH_STEP, LENGTH_MAX = 3, 8
+SIZE_STEP, SIZE_MAX = 6, 3
+"""In such steps the length of a sentence counts, and beside each of its words."""
 WORD_CHARS_MAX = 24
 SENTENCE_CHARS_MAX = 500
 """A longer sentence is no statement: it is not judged."""
@@ -113,12 +120,42 @@ def probabilities(logits: Sequence[float]) -> list[float]:
 def features(sentence: str) -> list[int]:
     """The places of a sentence in the table, each once, in ascending order."""
     words = words_of(sentence)
-    places = {place for word in words for place in _letters(word)}
+    size = min(len(words) // SIZE_STEP, SIZE_MAX)
+    placed = {f"{place} {word}" for place, word in enumerate(words[:WORDS_FIRST])}
+    placed |= {f"^{word}" for word in words[:WORDS_FIRST]} | {f"${word}" for word in words[-WORDS_LAST:]}
+    placed |= {f"{word}/{size}" for word in words if len(word) > 1} | _shape(sentence, words)
+    line = " ".join(words)
+    across = {line[start : start + ACROSS] for start in range(len(line) - ACROSS + 1)}
+    hashes = _runs(words) | {crc32(one.encode(), 4) for one in placed} | {crc32(one.encode(), 5) for one in across}
+    hashes.update(one for word in words for one in _letters(word, LETTERS_MIN))
+    return sorted({one & MASK for one in hashes})
+
+
+def run_places(text: str) -> list[int]:
+    """The places of a text in the table of a judge that goes by runs of words and of letters alone."""
+    words = words_of(text)
+    hashes = _runs(words)
+    hashes.update(one for word in words for one in _letters(word, PLAIN_LETTERS_MIN))
+    return sorted({one & MASK for one in hashes})
+
+
+def _runs(words: Sequence[str]) -> set[int]:
     marked = ["^", *words, "$"]
-    for size in (1, 2, 3):
-        for start in range(len(marked) - size + 1):
-            places.add(crc32(" ".join(marked[start : start + size]).encode(), size) & MASK)
-    return sorted(places)
+    runs = [(start, size) for size in (1, 2, 3) for start in range(len(marked) - size + 1)]
+    return {crc32(" ".join(marked[start : start + size]).encode(), size) for start, size in runs}
+
+
+def _shape(sentence: str, words: Sequence[str]) -> set[str]:
+    """How long a sentence is, and how it is written."""
+    written = {
+        "asks": "?" in sentence,
+        "calls": "!" in sentence,
+        "quotes": any(sign in sentence for sign in '"“„«'),
+        "stops": sentence.rstrip().endswith("."),
+        "no signs": not any(sign in sentence for sign in ",.;!?"),
+        "no capitals": sentence.islower(),
+    }
+    return {f"={min(len(words) // LENGTH_STEP, LENGTH_MAX)}"} | {f"={name}" for name, is_so in written.items() if is_so}
 
 
 def words_of(sentence: str) -> list[str]:
@@ -133,12 +170,12 @@ def hashed(word: str) -> int:
 
 
 @lru_cache(maxsize=20_000)
-def _letters(word: str) -> tuple[int, ...]:
+def _letters(word: str, shortest: int) -> tuple[int, ...]:
     if len(word) < 2 or word[0] == "0":
         return ()
     marked = f"<{word[:WORD_CHARS_MAX]}>"
-    runs = [(start, size) for size in range(LETTERS_MIN, LETTERS_MAX + 1) for start in range(len(marked) - size + 1)]
-    return tuple({crc32(marked[start : start + size].encode(), 7) & MASK for start, size in runs})
+    runs = [(start, size) for size in range(shortest, LETTERS_MAX + 1) for start in range(len(marked) - size + 1)]
+    return tuple({crc32(marked[start : start + size].encode(), 7) for start, size in runs})
 
 
 @cache

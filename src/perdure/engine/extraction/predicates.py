@@ -67,7 +67,8 @@ def bounded_importance(proposed: object, attribute: str | None, fact_type: str, 
     """How important a statement is, within what its kind allows, no matter who proposes it: the user's name 3, relationships 2,
     health and safety at least 2, anything else at most what its attribute is worth, or 2.
     """
-    words, marks = _plain_words(content), _marks()
+    words = _plain_words(content)
+    marks = _marks()
     if of_user and (attribute in marks.names or words.startswith(marks.own_name)):
         return IDENTITY
     known = attributes().get(attribute or "")
@@ -76,19 +77,10 @@ def bounded_importance(proposed: object, attribute: str | None, fact_type: str, 
     least = 0
     if fact_type == "relationship":
         least = most = IMPORTANT
-    elif attribute in marks.health or marks.health_words.search(words):
+    elif attribute in marks.health or speaks_of_health(content):
         least, most = IMPORTANT, IDENTITY
     number = proposed if isinstance(proposed, int) and not isinstance(proposed, bool) else usual
     return max(least, min(most, number))
-
-
-def speaks_of_health(text: str) -> bool:
-    """Whether it has a word of health or safety, such as `allergic`."""
-    return _marks().health_words.search(_plain_words(text)) is not None
-
-
-def _plain_words(text: str) -> str:
-    return " " + " ".join(re.findall(r"\w+", text.casefold()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +102,15 @@ def _marks() -> _Marks:
         health=frozenset(rows["health"].split()),
         health_words=re.compile(f" (?:{'|'.join(map(re.escape, rows['health_words']))})"),
     )
+
+
+def speaks_of_health(content: str) -> bool:
+    """Whether words of it are about health or safety."""
+    return _marks().health_words.search(_plain_words(content)) is not None
+
+
+def _plain_words(content: str) -> str:
+    return " " + " ".join(re.findall(r"\w+", content.casefold()))
 
 
 def usual_importance(said: Proposal) -> int:

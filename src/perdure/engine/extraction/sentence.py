@@ -27,7 +27,7 @@ _OWNED = pattern(
 _JOINED = pattern(
     r"\b(?P<and>and|but) (?P<verb>lives|works|likes|loves|hates|prefers|speaks|studies|is|has|does)\b", re.IGNORECASE
 )
-_JOINTS = frozenset(("i", "my", "am", "is", "and", "but", "also", "who", "a", "an", "the", "as", "at", "in"))
+_JOINTS = frozenset(("i", "my", "am", "is", "and", "but", "also", "who", "a", "an", "the", "as", "at", "in", "now"))
 _HELPERS = {
     "is": "am",
     "isn't": "am not",
@@ -118,6 +118,8 @@ def read_sentence(text: str, now: datetime, zone: str) -> tuple[Proposal, ...]:
 def _cover(facts: Sequence[Proposal], text: str) -> bool:
     """Whether the facts leave nothing of the text untold but the words that join them."""
     told = [(one.start, one.end) for fact in facts for one in fact.evidence]
+    times = {fact.time_words for fact in facts if fact.time_words}
+    told += [match.span() for words in times for match in re.finditer(re.escape(words), text)]
     rest = [match[0] for match in re.finditer(r"\w+", text) if not any(start <= match.start() < end for start, end in told)]
     return all(word.casefold() in _JOINTS for word in rest)
 

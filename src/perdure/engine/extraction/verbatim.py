@@ -6,8 +6,9 @@ whose words are mostly unknown to it: what is left out can be said again.
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from perdure.domain.knowledge.proposals import FactType
 from perdure.domain.text.patterns import pattern
@@ -19,22 +20,24 @@ from perdure.engine.text.hygiene import refusal
 from perdure.engine.text.own_words import HOLE, is_unsure, states_nothing, takes_back
 from perdure.engine.text.sentences import sentence_spans
 
-KEPT_MIN = ((13, 0.5), (9, 0.55), (7, 0.7), (0, 0.85))
+KEPT_MIN = ((9, 0.5), (0, 0.6))
 """The score from which a sentence of at least so many words is kept: the fewer there are, the less the judge has to go by.
 Chosen, like the next, by cross-validation over the writers who taught it."""
-KEPT_MIN_LOWER = ((9, 0.5), (7, 0.65), (0, 0.78))
-"""As `KEPT_MIN`, for a sentence without capitals: who types so says it in fewer words."""
-HEALTH_MIN = 0.5
-"""As `KEPT_MIN`, for a sentence with a word of health or safety, of any length: an allergy that is lost may do harm."""
-RULE_MIN = 0.3
+KEPT_MIN_LOWER = 0.4
+"""The score from which a sentence without capitals is kept: who types so says it in fewer words."""
+REST_MIN = 0.5
+"""The same for what rules left of a sentence that they read in part: who tells one thing there tells more."""
+RULE_MIN = 0.2
 """How likely it must be a rule rather than nothing. Rules are short and say little else: they are judged by this alone."""
 RULE_SURE = 0.6
 """From here on a rule may have a condition, and may look like any other wish at the agent."""
+HEALTH_MIN = 0.5
+"""What is said of health is kept if it is this likely to last: it is worse to miss it."""
 SURE_MIN = 0.7
 """How likely its kind must be to count: below, it is a memory of little importance, found by recall alone."""
 TURN_MIN = -3.0
 """How much a sentence must sound like a change before what is known is looked through: nearly all that are one do."""
-NOTHING_MAX = 0.03
+NOTHING_MAX = 0.025
 NOTHING_TURN_MAX = -2.0
 """Below both, a sentence surely tells nothing: of what lasts, seven in a thousand are there, of all else four in ten."""
 KNOWN_MIN = 0.55
@@ -62,6 +65,9 @@ _CODE = pattern(
     r"https?://|www\.|[{}|\\^~]|\S=|=\S|;$|\w\(|\(\)|::|->|</|/>|\b[A-Za-z]{1,4}-?\d{3,}\b|[A-Za-z]\d{5,}|\b\w+_\w+|\b0x"
 )
 _BEFORE = pattern(lambda: rf"(?:(?:{either('filler around a statement')})\b[\s,.:;!…-]*)+", re.IGNORECASE)
+_JOINT = pattern(lambda: rf"[,;:–—]\s+|\s+-\s+|\s+(?=(?:{either('joins parts of a sentence')})\s)", re.IGNORECASE)
+_JOINED = pattern(lambda: rf"(?:[\W_]*\b(?:{either('joins parts of a sentence')})\b)*[\W_]*", re.IGNORECASE)
+_GOES_ON = pattern(lambda: rf"\W*(?:{either('goes on with what was said')})\b", re.IGNORECASE)
 _BEHIND = pattern(lambda: rf"(?:[\s,.:;!…-]+(?:{either('filler around a statement')}))+[\s.!…]*$", re.IGNORECASE)
 
 
@@ -83,13 +89,34 @@ class OwnWords:
         return _FACTS[self.kind][1] if self.sure else 1
 
 
-def lasting_words(sentence: str) -> OwnWords | None:
-    """The sentence without the fillers around it, if it tells something that lasts."""
-    if not _is_plain(sentence) or takes_back(sentence) or _OTHERS.match(sentence):
+def left_of(sentence: str, read: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Where the parts of a sentence stand in which nothing was `read`; neighbours are one part."""
+    edges = [0, *(one.end() for one in _JOINT.finditer(sentence)), len(sentence)]
+    found: list[tuple[int, int]] = []
+    for start, end in itertools.pairwise(edges):
+        if any(start < last and first < end for first, last in read):
+            continue
+        if found and found[-1][1] == start:
+            found[-1] = (found[-1][0], end)
+        else:
+            found.append((start, end))
+    return [
+        (
+            joined.end() if (joined := _JOINED.match(sentence, *one)) else one[0],
+            one[0] + len(sentence[slice(*one)].rstrip(" ,;:–—-")),
+        )
+        for one in found
+    ]
+
+
+def lasting_words(sentence: str, *, rest: bool = False) -> OwnWords | None:
+    """The sentence without the fillers around it, if it tells something that lasts; `rest`: it is what rules left of one."""
+    if not _is_plain(sentence) or takes_back(sentence) or _OTHERS.match(sentence) or (rest and _GOES_ON.match(sentence)):
         return None
     found = judge(sentence)
     is_rule = found.kind == "rule" and found.rule >= RULE_MIN and not is_unsure(sentence)
-    if not (is_rule or found.score >= _kept_from(sentence)) or known_share(sentence) < KNOWN_MIN:
+    least = REST_MIN if rest else _kept_from(sentence)
+    if not (is_rule or found.score >= least) or known_share(sentence) < KNOWN_MIN:
         return None
     why = states_nothing(sentence)
     if why in (_NO_RULE if is_rule and found.rule >= RULE_SURE else _NEVER) or (
@@ -124,10 +151,9 @@ def _is_nothing(sentence: str) -> bool:
 
 
 def _kept_from(sentence: str) -> float:
-    if speaks_of_health(sentence):
-        return HEALTH_MIN
     words = len(sentence.split())
-    return next(score for size, score in (KEPT_MIN_LOWER if sentence.islower() else KEPT_MIN) if words >= size)
+    least = KEPT_MIN_LOWER if sentence.islower() else next(score for size, score in KEPT_MIN if words >= size)
+    return min(least, HEALTH_MIN) if speaks_of_health(sentence) else least
 
 
 def _is_plain(sentence: str) -> bool:

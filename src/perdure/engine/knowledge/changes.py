@@ -47,6 +47,8 @@ class WordsSaid:
     content: tuple[str, ...]
     """Words that carry what it is about."""
     topics: frozenset[str]
+    slots: Mapping[str, frozenset[str]]
+    """Its numbers, days and months."""
 
 
 @cache
@@ -60,9 +62,10 @@ def closing(known: str, said: str) -> float:
 
     That all of a note is no longer so ends it, whatever the rest sounds like.
     """
-    seen = features(known, said)
-    if is_barred(seen) or len(taken_apart(said).words) > SAID_WORDS_MAX:
+    note, told = taken_apart(known), taken_apart(said)
+    if len(told.words) > SAID_WORDS_MAX or is_barred(seen := _features(known, said)):
         return -math.inf
+    seen["beside"] = pair_score(pair_places(note, told))
     table = _table()
     score = table["bias"] + sum(table[name] * value for name, value in seen.items()) - table["from"]
     return max(score, 0.0) if seen["denied"] == 1.0 and not seen["name first"] else score
@@ -112,6 +115,7 @@ _SAID = (
     "news",
 )
 _PLACED = ("end", "change", "self", "other", "negation")
+SLOTS = ("number", "day", "month")
 _NOTED = ("partner", "family", "person", "pet", "work", "home", "vehicle", "event")
 
 
@@ -119,10 +123,15 @@ def features(known: str, said: str, taught: JudgeTable | None = None, beside: Pa
     """What the judge goes by, by name. `taught`, `beside`: how sentences sound alone and beside notes, if not by the tables
     that are shipped.
     """
+    return _features(known, said, taught) | {"beside": pair_score(pair_places(taken_apart(known), taken_apart(said)), beside)}
+
+
+def _features(known: str, said: str, taught: JudgeTable | None = None) -> dict[str, float]:
+    """The same, but for how the sentence sounds beside the note: that takes long, and most pairs are barred without it."""
     note, told = taken_apart(known), taken_apart(said)
     heard = judge(said, taught)
     hits = [word for word in note.content if any(_alike(word, other) for other in told.content)]
-    at = [place for place, word in enumerate(told.words) if any(_alike(one, word) for one in note.content)]
+    at = _shared(note.content, told.words)
     shared, names = note.topics & told.topics, _names(known)
     named = sum(any(_alike(name, word) for word in told.words) for name in names)
     seen = {f"says {cue}": float(cue in told.cues) for cue in _SAID}
@@ -136,7 +145,7 @@ def features(known: str, said: str, taught: JudgeTable | None = None, beside: Pa
         "asks": float("?" in said),
         "turn": heard.turn,
         "lasts": heard.score,
-        "beside": pair_score(pair_places(note, told), beside),
+        "beside": 0.0,
         "hits": float(min(len(hits), 3)),
         "share of note": len(hits) / max(1, len(note.content)),
         "share of said": len(at) / max(1, len(told.content)),
@@ -172,29 +181,35 @@ def features(known: str, said: str, taught: JudgeTable | None = None, beside: Pa
 
 def pair_places(note: WordsSaid, told: WordsSaid) -> list[int]:
     """The places of a note and a sentence in the table of pairs."""
-    shared = {word for word in told.words if any(_alike(word, one) for one in note.content)}
+    shared = {told.words[place] for place in _shared(note.content, told.words)}
     return places(told.words, masked(told.words, shared, _entries("person")), note.topics)
+
+
+@lru_cache(maxsize=16)
+def _shared(content: tuple[str, ...], words: tuple[str, ...]) -> tuple[int, ...]:
+    """The places of those words that a note has, too."""
+    return tuple(place for place, word in enumerate(words) if any(_alike(one, word) for one in content))
 
 
 def _slots(note: WordsSaid, told: WordsSaid) -> dict[str, float]:
     """Whether both name a number, a day or a month, and the same one or another."""
     found: dict[str, float] = {}
-    for slot in ("number", "day", "month"):
-        held, new = _of_slot(note, slot), _of_slot(told, slot)
+    for slot in SLOTS:
+        held, new = note.slots[slot], told.slots[slot]
         found[f"same {slot}"] = float(not held.isdisjoint(new))
         found[f"other {slot}"] = float(bool(held and new) and held.isdisjoint(new))
     return found
 
 
-def _of_slot(text: WordsSaid, slot: str) -> set[str]:
+def _of_slot(words: Sequence[str], slot: str) -> frozenset[str]:
     exact, prefixes = _headings()
-    return {
+    return frozenset(
         word
-        for word in text.words
+        for word in words
         if slot in exact.get(word, ())
         or any(slot in prefixes.get(word[:size], ()) for size in range(PREFIX_CHARS_MIN, len(word) + 1))
         or (slot == "number" and word[0].isdigit())
-    }
+    )
 
 
 def _whose(note: WordsSaid, told: WordsSaid, said: str) -> dict[str, float]:
@@ -241,7 +256,8 @@ def taken_apart(text: str) -> WordsSaid:
                 cues.setdefault(heading, start)
     empty = _empty()
     content = tuple(word for word in words if word not in empty and (len(word) > 2 or word.isdigit()))
-    return WordsSaid(words, cues, content, frozenset(heading for heading in cues if heading.startswith("topic: ")))
+    topics = frozenset(heading for heading in cues if heading.startswith("topic: "))
+    return WordsSaid(words, cues, content, topics, {slot: _of_slot(words, slot) for slot in SLOTS})
 
 
 @lru_cache(maxsize=2_000)
@@ -251,6 +267,7 @@ def _names(known: str) -> frozenset[str]:
     return frozenset(found - _empty())
 
 
+@lru_cache(maxsize=50_000)
 def _alike(one: str, other: str) -> bool:
     """Whether two words are forms of one, or one is part of the other."""
     if one == other:

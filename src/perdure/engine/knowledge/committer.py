@@ -130,7 +130,7 @@ class Committer:
         if line and self.origin.is_single_valued(new.attribute):
             return self._take_place(proposal, new, line)
         if opposed := self._opposed(new):
-            return self._supersede(proposal, new, opposed)
+            return self._supersede(proposal, new, opposed, f"now {new.attribute}" if new.attribute in OPPOSITES else CHANGED)
         if same is not None:
             return self._mention(proposal, new, same)
         if self.origin.habits.replaces and (beside := [one for one in self.known.statements(new.memory) if one.is_live()]):
@@ -288,13 +288,13 @@ class Committer:
         self._add(proposal, new)
         return Outcome("superseded", proposal, new, tuple(closed))
 
-    def _supersede(self, proposal: Proposal, new: Statement, opposed: Sequence[Statement], why: str = "") -> Outcome:
+    def _supersede(self, proposal: Proposal, new: Statement, opposed: Sequence[Statement], why: str) -> Outcome:
         """The new statement turns others around: they end where it begins."""
         if (refused := self._may_close(proposal, new, opposed)) is not None:
             return refused
         closed = []
         for held in opposed:
-            closed.append(self._closed(held, new.valid_from, new.id, why or f"now {new.attribute}"))
+            closed.append(self._closed(held, new.valid_from, new.id, why))
             self.known.put_statement(closed[-1])
         self._add(proposal, new)
         return Outcome("superseded", proposal, new, tuple(closed))

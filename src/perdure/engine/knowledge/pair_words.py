@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Collection, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 from zlib import crc32
 
@@ -59,13 +59,28 @@ def _sign(word: str, is_shared: bool, is_person: bool) -> str:
 
 def places(words: Sequence[str], signs: Sequence[str], topics: Collection[str]) -> list[int]:
     """The places of a pair in the table, each once, in ascending order."""
-    found = {f"W{run}" for run in _runs(words, RUN_MAX - 1)} | {f"M{run}" for run in _runs(signs, RUN_MAX)}
+    return sorted(_of_words(tuple(words)) | _of_signs(tuple(signs), frozenset(topics)))
+
+
+# The same sentence is held against many notes, with most of which it shares no word.
+@lru_cache(maxsize=64)
+def _of_words(words: tuple[str, ...]) -> frozenset[int]:
+    return frozenset(_place(f"W{run}") for run in _runs(words, RUN_MAX - 1))
+
+
+@lru_cache(maxsize=256)
+def _of_signs(signs: tuple[str, ...], topics: frozenset[str]) -> frozenset[int]:
+    found = {f"M{run}" for run in _runs(signs, RUN_MAX)}
     for place, sign in enumerate(signs):
         if sign in (SHARED, SHARED_PERSON):
             found |= {f"B{one}" for one in signs[max(0, place - BESIDE) : place]}
             found |= {f"A{one}" for one in signs[place + 1 : place + 1 + BESIDE]}
     found |= {f"T{topic}|{sign}" for topic in topics for sign in set(signs)}
-    return sorted({crc32(one.encode()) & MASK for one in found})
+    return frozenset(map(_place, found))
+
+
+def _place(feature: str) -> int:
+    return crc32(feature.encode()) & MASK
 
 
 def _runs(words: Sequence[str], longest: int) -> set[str]:

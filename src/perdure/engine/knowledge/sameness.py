@@ -14,7 +14,7 @@ from functools import cache, lru_cache
 
 from perdure.domain.knowledge.entities import Todo
 from perdure.domain.knowledge.keys import slug
-from perdure.domain.knowledge.memories import TRUSTS, Statement
+from perdure.domain.knowledge.memories import TRUSTS, USER, Statement
 from perdure.domain.knowledge.proposals import EntityName, EntityType, TodoProposal
 from perdure.domain.text.patterns import pattern
 from perdure.engine.conversation.jobs import next_slot
@@ -113,7 +113,15 @@ def denied_by(new: Statement, current: Callable[[], Sequence[Statement]]) -> lis
     if not is_negative(new.content) or not (said := _undenied(new.content)):
         return []
     held = [one for one in current() if one.visible_to == new.visible_to and one.valid_from <= new.valid_from]
-    return [one for one in held if not is_negative(one.content) and _undenied(one.content) == said]
+    alike = [one for one in held if not is_negative(one.content) and _undenied(one.content) == said]
+    return [one for one in alike if _unsaid(one) == _unsaid(new)]
+
+
+def _unsaid(told: Statement) -> set[str]:
+    """Whom and what a statement is about without naming them in its words."""
+    words = set(_words(told.content))
+    refs = {told.subject, *told.entities} - {USER}
+    return {ref for ref in refs if not words.issuperset(ref.partition(":")[2].split("_"))}
 
 
 def _undenied(text: str) -> tuple[str, ...]:

@@ -25,6 +25,7 @@ from perdure.engine.oversight.needs import MAYBE_MIN, NEEDS_MIN, speaks_of_onese
 from perdure.engine.oversight.relevance import GOAL_CHARS_MAX, Naming, SavedItem, names_in
 from perdure.engine.oversight.statements import asks_about_the_user, asks_for_ones_own, is_whole, limiting
 from perdure.engine.search.lexicon import folded, words_with_terms
+from perdure.engine.text.cues import is_small_talk
 
 if TYPE_CHECKING:
     from perdure.engine.oversight.relevance import Floats
@@ -177,7 +178,8 @@ def hits_that_bear(hits: Sequence[Hit], *, opens: bool, limits: Collection[str])
     choices: list[Choice] = []
     for place in order:
         hit = hits[place]
-        relevant = opens and len(kept) < HITS_MAX and worth[place] >= least
+        tells = hit.kind != "message" or not is_small_talk(hit.text)
+        relevant = opens and tells and len(kept) < HITS_MAX and worth[place] >= least
         if relevant:
             kept.append(hit)
             reason = f"found for the goal (place {place + 1}, {hit.score:.2f})"

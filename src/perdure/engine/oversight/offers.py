@@ -88,13 +88,17 @@ def series_forms(name: str, description: str, answer: SeriesAnswer, *, asked: bo
     start, end = answer.wanted.start, answer.wanted.end
     if not asked and answer.oldest_us is not None and answer.newest_us is not None:
         start, end = from_us(answer.oldest_us), from_us(answer.newest_us)
-    about |= {"from": _iso(start), "to": _iso(end), "count": answer.count}
+    if asked or answer.count:
+        about |= {"from": _iso(start), "to": _iso(end)}
+    about["count"] = answer.count
     if asked:
         about |= {"coverage": answer.coverage, "note": coverage_words(answer)}
         if answer.gaps:
             about["gaps"] = [[_iso(gap.start), _iso(gap.end)] for gap in answer.gaps[:GAPS_SHOWN_MAX]]
+    elif not answer.count:
+        about["note"] = "nothing is stored; ask the source whether there is more"
     entries = [dict(entry.body) for entry in answer.entries]
-    query = f'queryTimeseriesState({json.dumps(name)}, "{about["from"]}", "{about["to"]}")'
+    query = f'queryTimeseriesState({json.dumps(name)}, "{_iso(start)}", "{_iso(end)}")'
     forms: list[Json] = [{**about, "entries": entries}] if len(entries) == answer.count else []
     shown = len(entries) if len(entries) < answer.count else len(entries) // 2
     while shown > 0:
@@ -130,7 +134,12 @@ def coverage_words(answer: SeriesAnswer) -> str:
     if unsure:
         return f"{_entries(answer.count)} held{f' up to {_iso(until)}{stale}' if stale else ''}{unsure}{ahead}"
     held = "all of this time is" if answer.future is None and not stale else f"all of it up to {_iso(until)} is"
-    return f"{held} held ({_counted(answer.count)}){stale}; nothing of it needs fetching{ahead}"
+    return f"{held} held ({_counted(answer.count - _ahead_of(answer))}){stale}; nothing of it needs fetching{ahead}"
+
+
+def _ahead_of(answer: SeriesAnswer) -> int:
+    """How many of the entries are of the future: they come first."""
+    return 0 if answer.future is None else sum(from_us(one.at_us) >= answer.future.start for one in answer.entries)
 
 
 def _inferred(answer: SeriesAnswer) -> str:

@@ -34,6 +34,9 @@ KEY_WORDS_MAX = 8
 SECRET_TEXT_MAX = 20_000_000
 """So much text of a result is searched for secrets; one that has more is not kept unseen."""
 ENTRIES_MIN = 2
+_WENT_WELL = ("success", "ok")
+_WENT_WRONG = ("error", "errors", "failed", "failure")
+HTTP_ERRORS_FROM = 400
 TIMES_FROM_US, TIMES_TO_US = 946_684_800_000_000, 4_102_444_800_000_000
 """From 2000 to 2100: numbers outside are no times of things that happened, but sizes, amounts and durations."""
 
@@ -221,9 +224,21 @@ def _says_nothing(value: Json) -> str | None:
         return "the result is empty"
     if isinstance(value, bool | int | float):
         return "a single number says nothing without its question"
-    if isinstance(value, dict) and (value.get("success") is False or value.get("ok") is False or value.get("error")):
+    if isinstance(value, dict) and (any(value.get(name) is False for name in _WENT_WELL) or value.get("error")):
         return "the tool says that it failed"
     return None
+
+
+def may_have_failed(value: Json) -> bool:
+    """Whether anything in a result suggests that its tool failed: then what is missing in it may be there at the source."""
+    if not isinstance(value, dict):
+        return False
+    if any(value.get(name) is False for name in _WENT_WELL) or any(value.get(name) for name in _WENT_WRONG):
+        return True
+    status = value.get("status", value.get("status_code"))
+    if isinstance(status, str):
+        return status.casefold() in _WENT_WRONG
+    return isinstance(status, int) and not isinstance(status, bool) and status >= HTTP_ERRORS_FROM
 
 
 def entries_in(value: Json, *, least: int = ENTRIES_MIN) -> list[dict[str, Json]] | None:

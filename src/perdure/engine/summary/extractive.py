@@ -262,7 +262,9 @@ def _session(request: SummaryRequest) -> Summary:
 
 def _lead(spoken: Sequence[SummarySentence]) -> SummarySentence | None:
     """What the user came for: the first of their messages that does more than lay down a rule, by its weightiest sentence."""
-    said = [one for one in spoken if one.role == "user" and len(one.words) >= 3]
+    users = [one for one in spoken if one.role == "user"]
+    said = [one for one in users if len(one.words) >= 3]
+    said = [one for one in users if one.words] if all(one.is_rule for one in said) else said
     first = [one for one in said if one.turn <= said[0].turn + 4] if said else []
     return max(first, key=lambda one: (not one.is_rule, -one.turn, one.score, -one.place), default=None)
 

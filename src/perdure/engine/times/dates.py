@@ -341,7 +341,10 @@ RULES: tuple[Rule, ...] = (
         _YEAR_SAYS,
     ),
     ask_rule(
-        "in en of during", rf"(?:in|en|of|during) {YEAR}(?!\s?(?:%|euros?|dollars|people|pieces|units))", _year, _YEAR_SAYS
+        "in en of during",
+        rf"(?:in|en|of|during) {YEAR}(?!-(?:0\d|1[0-2])(?!\d)|\s?(?:%|euros?|dollars|people|pieces|units))",
+        _year,
+        _YEAR_SAYS,
     ),
     ask_rule("two nineteen twenty in", rf"(?:in )?{_SPOKEN_YEAR}", _year, _YEAR_SAYS, latent=True),
     ask_rule(

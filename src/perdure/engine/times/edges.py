@@ -45,15 +45,18 @@ def span_of(ends: object, now_us: int, zone: tzinfo) -> Span:
 
 
 def _in_words(text: str, now: datetime, zone: tzinfo, edge: Edge) -> datetime | None:
-    """`now` is this moment, `2 days ago` is 48 hours before it; `None` for words that say no time, or more than that."""
+    """`now` is this moment, `2 days ago` is 48 hours before it, `in 2 days` 48 hours after it.
+
+    `None` for words that say no time, or more than that.
+    """
     words = " ".join(text.split())
     if compiled("(?:<<ends.now>>)").fullmatch(words):
         return now
-    back = compiled(_AGO).fullmatch(words)
-    length = "" if back is None else back["ahead"] or back["behind"]
+    away = compiled(_AWAY).fullmatch(words)
+    length = "" if away is None else away["ahead"] or away["behind"] or away["on"]
     found = extract_time_range(length, now, zone) if length else None
-    if found is not None and found.end == now and found.words.lower() == length.lower():
-        return found.start
+    if away is not None and found is not None and found.end == now and found.words.lower() == length.lower():
+        return found.start if away["on"] is None or found.start is None else now + (now - found.start)
     found = extract_time_range(words, now, zone)
     if found is None or found.words.lower() != words.lower():
         return None
@@ -62,4 +65,4 @@ def _in_words(text: str, now: datetime, zone: tzinfo, edge: Edge) -> datetime | 
     return found.end - timedelta(microseconds=1) if edge == "last" else found.end
 
 
-_AGO = r"(?:<<ends.ago_ahead>>) (?P<ahead>.+)|(?P<behind>.+) (?:<<ends.ago_behind>>)"
+_AWAY = r"(?:<<ends.ago_ahead>>) (?P<ahead>.+)|(?P<behind>.+) (?:<<ends.ago_behind>>)|(?:<<ends.in_ahead>>) (?P<on>.+)"

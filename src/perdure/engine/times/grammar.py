@@ -305,7 +305,8 @@ def way(word: str | None) -> int:
 
 # Which way the words around a time point.
 
-_ORDERS = r"(?:^\W*|[.!?;,:\n]\s*|\b<<tense.order_leads>>,?\s+)<<tense.orders>>\b"
+# Each line break may begin one, so that what follows it is looked at once, however many there are.
+_ORDERS = r"(?:^\W*+|[.!?;,:\n][^\S\n]*+|\b<<tense.order_leads>>,?\s++)<<tense.orders>>\b"
 # What one has (`habe ich Freitag Termine`, `ai-je`) lies ahead; what one has done is told with a participle, and is over.
 _HAS = (
     r"\b(?:habe ich|haben wir)\b(?![^.?!;\n]{0,120}\b(?:\w{0,20}ge\w{1,20}(?:t|en)|\w{2,20}iert"

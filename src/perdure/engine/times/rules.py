@@ -415,6 +415,8 @@ RULES: tuple[Rule, ...] = (
     rule("#", r"(?P<h>\d{1,2})(?::(?P<mi>\d\d))?\s?(?P<half>[ap]\.?m\b\.?)", _clock),
     rule("#", r"(?<![\d:])(?P<h>\d{1,2}):(?P<mi>\d\d)(?!:?\d)", _clock),
     rule("#", r"(?P<h>\d{1,2})(?::(?P<mi>\d\d))? ?(?:Uhr|o['’]clock)(?P<bare>)", _clock),
+    rule("#", r"(?:(?<=à )|(?<=À ))(?P<h>\d{1,2}) ?h(?:eures?)?(?: ?(?P<mi>[0-5]\d))?(?! d[e'’])", _clock),
+    rule("#", r"(?<=a las )(?P<h>\d{1,2})(?=\s*(?:[.,;!)]|$))", _clock),
     rule(
         "#",
         r"(?:(?<=at )|(?<=At ))(?P<bare>(?P<h>\d{1,2}))(?=\s*(?:[.,;!)]|$|on\b|tomorrow\b|today\b|"

@@ -22,7 +22,7 @@ from perdure.interfaces.cli.derived import JSON, Form, Group, Reader, line, tabl
 from perdure.interfaces.cli.input import ask
 from perdure.interfaces.cli.lines.conversation import one_line
 from perdure.interfaces.cli.lines.oversight import range_lines
-from perdure.interfaces.cli.output import Columns, Output, safe
+from perdure.interfaces.cli.output import Columns, Output, plural, safe
 
 app = Group("series", "Time series, and what is fetched of them.", first="runs")
 Name = Annotated[str, typer.Argument(help="The series, e.g. kudos_timeseries.", autocompletion=series_names)]
@@ -84,7 +84,7 @@ def merge(out: Output, done: MergeResult) -> None:
 )
 def query(out: Output, answer: SeriesAnswer) -> None:
     lines = [f"{from_us(one.at_us).isoformat()}  {safe(one.id)}" for one in answer.entries]
-    lines.append(f"{answer.count} entries; coverage {answer.coverage}: {safe(answer.reason)}")
+    lines.append(f"{plural(answer.count, 'entry', 'entries')}; coverage {answer.coverage}: {safe(answer.reason)}")
     if answer.next_page is not None:
         lines.append(f"more: --page '{safe(answer.next_page)}'")
     out.value(answer, lines)
@@ -215,9 +215,9 @@ def remove(
     with ctx.obj.memory() as memory:
         series = memory.series(name)
         if not yes:
-            ask(ctx.obj.out, f"this deletes {series.about().count} entries of {one_line(name)}")
+            ask(ctx.obj.out, f"this deletes {plural(series.about().count, 'entry', 'entries')} of {one_line(name)}")
         count = series.remove()
-    ctx.obj.out.value({"name": name, "removed": count}, [f"{count} entries removed"])
+    ctx.obj.out.value({"name": name, "removed": count}, [f"{plural(count, 'entry', 'entries')} removed"])
 
 
 def _entry(out: Output, entry: Entry | None) -> None:
@@ -283,7 +283,7 @@ def _drawing(series: Series, windows: list[CoveredWindow], provisional: tuple[Sp
         unsure = any(one.start_us < end and one.end_us > start for one in provisional)
         cells.append("·" if covered < end - start else "▒" if unsure else "█")
     left, right = (edge.isoformat(timespec="minutes") for edge in (span.start, span.end))
-    books = f"{series.count} entries, {series.fetched} fetched in {series.api_calls} calls"
+    books = f"{plural(series.count, 'entry', 'entries')}, {series.fetched} fetched in {plural(series.api_calls, 'call')}"
     return [
         f"[bold]{safe(series.name)}[/bold]: {books}, {series.duplicates} duplicates avoided, {series.removed} removed",
         "".join(cells),

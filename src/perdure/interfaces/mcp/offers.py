@@ -61,7 +61,8 @@ class Offer:
 
         told = call_checked(self._tool(call), params)
         if told.get("success") is False and "code" in told:
-            return ToolAnswer(told, f"{told['code']}: {told['error']}; {told['remedy']}", failed=True)
+            words = dict.fromkeys((told["error"], told["remedy"]))  # a message without a remedy stands in both
+            return ToolAnswer(told, f"{told['code']}: {'; '.join(words)}", failed=True)
         if self.text is not None:
             return ToolAnswer(told, self.text(kept[0]))
         return ToolAnswer(told, self.fence([compact_json(told)]))

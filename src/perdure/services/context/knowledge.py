@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 
-from perdure.domain.context.recall import Hit, Recall, RecallQuery, SeriesGap
+from perdure.domain.context.recall import Hit, Recall, RecallQuery, SeriesGap, series_asked_about
 from perdure.domain.knowledge.entities import Todo
 from perdure.domain.knowledge.keys import term_value
 from perdure.domain.knowledge.memories import MemoryWithStatements, Statement, to_memory, to_statement
@@ -16,6 +16,7 @@ from perdure.domain.values import dataclass
 from perdure.engine.context.assemble import ContextKnowledge
 from perdure.engine.context.blocks import CardFact, ContextList, EntityCard, ListLine, cards_of
 from perdure.engine.lessons import weights
+from perdure.engine.text.cues import is_small_talk
 from perdure.ports.clock import Clock
 from perdure.ports.store import Store, View
 from perdure.services.context.recall import RecallService
@@ -168,8 +169,14 @@ def _todos(view: View, scope: Scope, now: datetime) -> ContextList:
 
 
 def _without_listed(hits: Iterable[Hit]) -> tuple[Hit, ...]:
-    """Instructions, lessons and series have lists of their own; an open todo that is not due may well be what is sought."""
-    return tuple(hit for hit in hits if hit.kind not in ("instruction", "lesson", "series"))
+    """Instructions, lessons and series have lists of their own, and small talk tells nothing; an open todo that is not due
+    may well be what is sought.
+    """
+    return tuple(
+        hit
+        for hit in hits
+        if hit.kind not in ("instruction", "lesson", "series") and not (hit.kind == "message" and is_small_talk(hit.text))
+    )
 
 
 def _messages(evidence: Iterable[object]) -> tuple[str, ...]:
@@ -242,7 +249,7 @@ def _coverage(answer: Recall | None) -> ContextList:
     lines: list[ListLine] = []
     if answer is not None:
         gaps = {gap.series: gap for gap in answer.uncovered.gaps}
-        found = [hit.id for hit in answer.hits if hit.kind == "series"]
+        found = [hit.id for hit in series_asked_about(answer.hits)]
         lines = [ListLine(f"- series `{name}`{_gap_words(gaps.get(name), answer)}", (name,)) for name in found]
     return ContextList("series", "Time series", "the coverage ledger", tuple(lines), SHARES["series"], volatile=True)
 

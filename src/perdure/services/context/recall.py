@@ -22,6 +22,7 @@ from perdure.domain.context.recall import (
     Trace,
     Uncovered,
     Understood,
+    series_asked_about,
 )
 from perdure.domain.conversation.messages import Cursor, Message, MessageQuery
 from perdure.domain.errors import InvalidInput, LimitExceeded, NotFound
@@ -319,13 +320,12 @@ class RecallService:
         if span is None:
             return ()
         found = []
-        for hit in hits:
-            if hit.kind == "series":
-                # The last moment of all cannot be the end of a half-open stretch.
-                end = span.end if span.end_us < LAST_US else from_us(LAST_US - 1)
-                known = self.series.coverage(scope.owner, hit.id, span.start, end)
-                if known.gaps or known.future:
-                    found.append(SeriesGap(hit.id, known.gaps, known.future))
+        for hit in series_asked_about(hits):
+            # The last moment of all cannot be the end of a half-open stretch.
+            end = span.end if span.end_us < LAST_US else from_us(LAST_US - 1)
+            known = self.series.coverage(scope.owner, hit.id, span.start, end)
+            if known.gaps or known.future:
+                found.append(SeriesGap(hit.id, known.gaps, known.future))
         return tuple(found)
 
 

@@ -329,9 +329,7 @@ class StoredContexts:
         name = parse(check_session_id(session_id), "session")
         user, agent, session = (part or "" for part in (name.user, name.agent, name.session))
         if self.user is not None and user != self.user:
-            raise InvalidInput(
-                f"`session_id` = {session_id!r:.80} is not of user {self.user!r:.80}, whom this manager is bound to"
-            )
+            raise InvalidInput(f"`session_id` = {session_id!r:.80} is not of user {self.user!r:.80}; read it as that user")
         key = f"{KEYS}{session_id}"
         if len(key.encode()) > ID_BYTES_MAX:
             key = f"{KEYS}~{digest_of(session_id)}"

@@ -19,6 +19,7 @@ from perdure.domain.errors import InvalidInput, PerdureError, Unavailable, Unsup
 from perdure.domain.jobs import Claim, Job, NewJob, Settlement
 from perdure.domain.reports import ProcessReport
 from perdure.domain.scope import SYSTEM, Owner
+from perdure.domain.text.rules import brief
 from perdure.domain.values import dataclass, field, replace
 from perdure.engine.conversation.jobs import after_failure, after_success, next_slot, spent
 from perdure.ports.clock import Clock
@@ -98,6 +99,7 @@ REST_MAX_S = 0.2
 TROUBLE_WAIT_S = 5.0
 BACKGROUND_STOP_S = 10.0
 RUNS_PER_TURN_MAX = 100_000
+SECONDS_MAX = 1e9
 HOPELESS = (InvalidInput, Unsupported)
 """What no later try changes. `Corrupt` is not among them: SQLite says so, too, of a page that the disk refused to read once."""
 
@@ -138,11 +140,11 @@ class Worker:
         `one_of_each`: one job of each kind is run even if the time is up, so that a slow machine gets there, too.
         """
         if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds >= 0:
-            raise InvalidInput(f"`seconds` = {seconds} must be a number of seconds from 0 on")
+            raise InvalidInput(f"`seconds` = {brief(seconds)} must be a number of seconds from 0 on")
         self._ensure_repeating()
         self._counts = dict.fromkeys(self._counts, 0)
         seen: dict[str, int] = {}
-        until = self.clock.monotonic() + seconds
+        until = self.clock.monotonic() + min(seconds, SECONDS_MAX)
         with LeaseKeeper(self.store, self.clock, self.lease_s) as keeper:
             kinds = tuple(self.handlers)
             for _ in range(RUNS_PER_TURN_MAX):

@@ -23,6 +23,7 @@ from perdure.engine.oversight.results import (
     clean_key,
     entries_in,
     key_of,
+    may_have_failed,
     plain,
     preview_of,
     refused_tool,
@@ -189,6 +190,8 @@ class ResultKeeper:
             window = carried_window(asked, zone)
         if window is None:
             return _Proof("nothing", None, "the requested time is unknown")
+        if may_have_failed(value):
+            return _Proof("nothing", None, "the tool seems to have failed")
         # Who hands over a window says that all of it came; only the result itself can say otherwise.
         if ended == "whole" or (ended == "unknown" and result.window is not None):
             return _Proof("window", window, "the time that was asked for counts as covered")
@@ -197,6 +200,7 @@ class ResultKeeper:
     def _of_entries(self, result: AfterRequest, offer: SeriesOffer, value: Json, why: str) -> _Proof:
         """What is left to count as covered: the time between the entries, if nothing suggests that some are missing there."""
         filters = filters_of(self._request(result))
+        failed = may_have_failed(value)
         if filters:
             why = f"it was asked with `{filters[0]:.60}`, which may leave entries out"
         try:
@@ -204,7 +208,7 @@ class ResultKeeper:
             instants = [instant_us(row.get(offer.time_field), zone_named(self.zone), offer.time_field) for row in rows]
         except InvalidInput:
             instants = []
-        if filters or len(set(instants)) < 2 or not in_order(instants):
+        if failed or filters or len(set(instants)) < 2 or not in_order(instants):
             return _Proof("nothing", None, f"{why}: no time counts as covered")
         return _Proof("entries", None, f"{why}: only the time between the entries counts as covered")
 
@@ -336,6 +340,8 @@ class ResultKeeper:
 
 
 def _series_words(offer: SeriesOffer) -> str:
+    if offer.entries == 1:
+        return f"an entry with `{offer.time_field}` and an id: it belongs in a series"
     return f"{offer.entries} entries with `{offer.time_field}` and ids: they belong in a series"
 
 

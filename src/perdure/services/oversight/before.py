@@ -57,6 +57,7 @@ KEYS_MAX = 5_000
 OFFERED_MAX = 30
 """What a model is shown: more names would cost more than they tell (B-23)."""
 ENTRIES_SHOWN_MAX = 50
+EARLIEST, LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9000, 1, 1, tzinfo=UTC)
 MODEL_SHARE = 0.8
 """Of the time there is, what a model may take: the rest of the work needs some, too."""
 SMALL_BYTES = 65_536
@@ -181,6 +182,8 @@ class Overseer:
         if is_whole(goal):
             return _Turn(), _SavedThings(), None
         turn, held = self.store.read(work.scope.owner, lambda view: (self._turn(view, work), self._saved_things(view, work)))
+        if held.left_out:  # told here: a read may be made again
+            work.notes.append(f"only the first {KEYS_MAX} keys were looked at")
         answer = self._recalled(work)
         if answer is not None:
             answer = replace(answer, hits=tuple(hit for hit in answer.hits if not turn.is_at_hand(hit)))
@@ -216,8 +219,6 @@ class Overseer:
             lambda: self.state.keys_in(view, work.now, limit=KEYS_MAX + 1),
             lambda: view.series.list_series(after=None, limit=KEYS_MAX),
         )
-        if len(keys) > KEYS_MAX:
-            work.notes.append(f"only the first {KEYS_MAX} keys were looked at")
         return _SavedThings(keys[:KEYS_MAX], series, len(keys) > KEYS_MAX)
 
     def _ranked(self, held: _SavedThings, work: _Work) -> list[RankedItem]:
@@ -307,7 +308,7 @@ class Overseer:
         return chosen_by_model(best, wanted, consultant.name) + not_offered
 
     def _span(self, found: TimeRange, now: datetime) -> Span | None:
-        start, end = found.bounds(now, earliest=datetime(1970, 1, 1, tzinfo=UTC))
+        start, end = found.bounds(now, earliest=EARLIEST)
         return Span(to_us(start), to_us(end)) if start < end else None
 
     def _series_offer(self, series: Series, work: _Work) -> ItemForms:
@@ -315,7 +316,8 @@ class Overseer:
         fresh_s = max(series.spec.fresh_for_s, FRESH_S)
         options = QueryOptions(limit=min(ENTRIES_SHOWN_MAX, self.series.limits.page_rows_max), fresh_for_s=fresh_s)
         if span is None:
-            start, end = datetime(1970, 1, 1, tzinfo=UTC), work.now
+            # What is still to come is stored as well as what was.
+            start, end = EARLIEST, LATEST
         else:
             start, end = span.start, span.end
         answer = self.series.query(work.scope.owner, series.name, start, end, options)

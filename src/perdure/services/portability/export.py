@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import io
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -310,6 +311,9 @@ def opened_target(to: Target, *, replace: bool) -> Iterator[IO[bytes]]:
     if not isinstance(to, str | os.PathLike):
         if not hasattr(to, "write"):
             raise InvalidInput(f"`to` is a `{type(to).__name__}`; give the name of a file, or an open one in binary mode")
+        stream: object = to
+        if isinstance(stream, io.TextIOBase):
+            raise InvalidInput("`to` is open in text mode; open it in binary mode")
         yield to
         return
     path = check_path(to, "to")

@@ -204,20 +204,20 @@ class ReadThrough:
     def _fetch_one(self, owner: Owner, name: str, one: _Fetch, fetcher: Fetcher) -> list[str]:
         """Fetch one window, page by page. Entries are kept as they come; the window is credited once it is whole.
 
-        Tells which entries cannot be stored; asking again would bring the same ones.
+        Tells which entries cannot be stored; asking again would bring the same ones. If none can, nothing is credited.
         """
         rejected: list[str] = []
         span = one.span
         window = Window(span.start, span.end)
         asked_us = self._now_us()
         cursor: object | None = None
-        whole = True
+        whole, stored, lost = True, False, False
         for number in range(PAGES_MAX):
             page = _call_fetcher(fetcher, (window,) if number == 0 else (window, cursor))
             last = page.next_cursor is None
             record = FetchRecord(
                 # A page in the middle that was cut off leaves a hole whose place nobody knows.
-                window=span if last and whole else None,
+                window=span if last and whole and (page.entries or not lost) else None,
                 complete=page.complete,
                 newest_first=page.newest_first,
                 fetched_us=asked_us,
@@ -231,6 +231,8 @@ class ReadThrough:
                 return rejected
             cursor = page.next_cursor
             whole = whole and page.complete
+            stored = stored or done.added + done.duplicates > 0
+            lost = not stored and (lost or bool(done.rejected))
             self._prolong(owner, name, one)
         raise LimitExceeded(
             f"the source gave more than {PAGES_MAX} pages for one window; ask for shorter windows with `longest_s`"

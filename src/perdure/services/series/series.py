@@ -209,7 +209,9 @@ class SeriesService:
             tx.series.put_entries(name, plan.entries)
             tx.series.add_past(name, plan.past, seen_us=now_us)
             distrust_the_future(tx, name, now_us)
-            covered, fresh = credit(tx, series, fetch, [one.at_us for one in good], now_us)
+            # An answer of which nothing can be stored proves nothing.
+            proof = replace(fetch, window=None) if batch and not good else fetch
+            covered, fresh = credit(tx, series, proof, [one.at_us for one in good], now_us)
             if covered is not None:
                 marks = without(series.inferred, covered) if fetch.window else with_inferred(series.inferred, fresh)
                 series = replace(series, inferred=marks)

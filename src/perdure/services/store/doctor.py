@@ -285,7 +285,8 @@ class ClockRepair:
                 if held is None:
                     continue
                 body = settled_body(kind, held.body, now)
-                tx.records.put(Record(kind, key, body), terms_of(kind, body), by=by, action="update")
+                was = terms_of(kind, held.body)
+                tx.records.put(Record(kind, key, body), terms_of(kind, body), by=by, action="update", was=was)
                 enter_record(tx, kind, key, body, now=now)
 
         self.store.write(owner, work)

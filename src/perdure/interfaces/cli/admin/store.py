@@ -229,10 +229,12 @@ def reindex(
             done = {memory.scope.owner: memory.admin.reindex(progress)}
     total = sum(done.values())
     users = [{"space": owner.space, "user": owner.user, "entries": count} for owner, count in done.items()]
-    lines = (Text(one_line(f"{owner.space}/{owner.user}: {count:,} entries")) for owner, count in done.items())
+    lines = (
+        Text(one_line(f"{owner.space}/{owner.user}: {plural(count, 'entry', 'entries')}")) for owner, count in done.items()
+    )
     out.value({"users": users, "entries": total}, lines)
     if everybody and not out.as_json:
-        out.note(f"{total:,} entries of {len(done):,} users")
+        out.note(f"{plural(total, 'entry', 'entries')} of {plural(len(done), 'user')}")
 
 
 @derived((perdure.Engine, "users"), example="perdure admin users", at=whole_store)

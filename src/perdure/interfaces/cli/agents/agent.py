@@ -19,7 +19,7 @@ from perdure.handles.admin import AgentHandle
 from perdure.handles.memory import Memory
 from perdure.handles.tools import SETS
 from perdure.interfaces.cli.agents.connect import connect, hook
-from perdure.interfaces.cli.derived import Form, Group, Reader, derived, line, table
+from perdure.interfaces.cli.derived import JSON, Form, Group, Reader, derived, line, table
 from perdure.interfaces.cli.input import chosen, read_json, read_text
 from perdure.interfaces.cli.lines import oversight as show_as
 from perdure.interfaces.cli.lines.conversation import heading, local, one_line, wrapped
@@ -250,7 +250,7 @@ def _kept(memory: Memory, fields: Mapping[str, Any], *, accept: bool) -> KeptRes
         names={"result": "file"},
         options=("goal",),
         hidden=("deadline_s",),
-        read={"result": Reader(_result, "JSON: a file, or - for stdin.")},
+        read={"result": Reader(_result, "JSON: a file, or - for stdin."), "arguments": JSON},
         defaults={"result": "-"},
     ),
     call=_kept,

@@ -14,7 +14,7 @@ from perdure.handles.registry.shapes import plain
 from perdure.interfaces.cli.derived import FILE, WORDS, Form, Group, Show, derived, each, line, single
 from perdure.interfaces.cli.lines import knowledge as show_as
 from perdure.interfaces.cli.lines.conversation import one_line
-from perdure.interfaces.cli.output import Output
+from perdure.interfaces.cli.output import Output, plural
 from perdure.types import Curation, ExtractionReport, MemoryWithStatements, Outcome, PendingProposal
 
 app = Group("memory", "Memories: list, show, correct, pin, audit, curate.")
@@ -124,5 +124,6 @@ def seed(out: Output, outcomes: Sequence[Outcome]) -> None:
 def curate(out: Output, done: Curation, given: Mapping[str, Any]) -> None:
     end = "" if done.action is None else f"; perdure undo {done.action} takes it back"
     would = "; nothing was changed" if given["dry_run"] else end
-    summary = f"{done.memories} memories: {len(done.folds)} folds, {len(done.clashes)} clashes{would}"
+    made = f"{plural(len(done.folds), 'fold')}, {plural(len(done.clashes), 'clash', 'clashes')}"
+    summary = f"{plural(done.memories, 'memory', 'memories')}: {made}{would}"
     out.value({"dry_run": given["dry_run"], **plain(done)}, [*show_as.curation_lines(done, out.width), Text(summary)])
