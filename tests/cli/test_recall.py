@@ -29,7 +29,7 @@ HERE = ("--user", "ana", "--agent", "coach")
 MONDAY = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)
 LAGS = "the index lags behind; `perdure worker --once` brings it up to date\n"
 WAITING = "not covered: {} new entries are found by their words only until their vectors are made\n"
-NOTHING = "nothing that is remembered answers this\n"
+NOTHING = "no results\n"
 
 
 class Cli:

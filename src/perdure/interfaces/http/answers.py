@@ -157,14 +157,14 @@ UNSAID = (PLAIN, WORDS)
 MEDIA_TYPE = "application/problem+json"
 TITLES = {
     "error": "Something went wrong",
-    "invalid_input": "The request is wrong",
-    "not_found": "There is no such thing",
+    "invalid_input": "Invalid request",
+    "not_found": "Not found",
     "conflict": "Another write came first, or the id is taken",
     "unavailable": "The store cannot answer now",
-    "limit_exceeded": "A bound was reached",
+    "limit_exceeded": "Limit exceeded",
     "unsupported": "This store cannot do that",
     "corrupt": "Stored data is damaged",
-    "unauthenticated": "Who is asking?",
+    "unauthenticated": "Sign-in required",
     "forbidden": "This key does not permit it",
 }
 

@@ -212,7 +212,7 @@ class Guard:
             raise GuardRefusal(400, "invalid_input", "the request needs one `Host` header with a host name", "host")
         # An address was not looked up, so nobody can have pointed a name of theirs at this server.
         if host not in self._names and not (is_address(host) and not self.options.on_loopback):
-            detail = f"this server does not go by the name {host!r:.80}; start it with `--allow-host {host:.80}` if it should"
+            detail = f"this server is not known as {host!r:.80}; to allow the name, start it with `--allow-host {host:.80}`"
             raise GuardRefusal(421, "invalid_input", detail, "host")
         if len(self._hosts) < KNOWN_HOSTS_MAX:
             self._hosts[raw] = is_loopback(host)

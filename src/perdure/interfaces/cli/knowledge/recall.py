@@ -43,7 +43,7 @@ def recall(
     if out.as_json:
         return
     if not found.hits:
-        out.note("nothing that is remembered answers this")
+        out.note("no results")
     missing = found.uncovered
     for line in missing.lines():
         out.note(safe(one_line(f"not covered: {line}")))
