@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from perdure.engine.knowledge import changes, pair_words
 from perdure.engine.knowledge.changes import closed_by, closing, features
@@ -44,3 +46,11 @@ def test_a_score_is_the_sum_of_the_features() -> None:
     seen = features("Owns a Golf", "I sold the Golf.")
     total = weights["bias"] + sum(weights[name] * value for name, value in seen.items()) - weights["from"]
     assert closing("Owns a Golf", "I sold the Golf.") == total >= 0
+
+
+@given(st.lists(st.text("abcdeß1", min_size=1, max_size=9), min_size=1, max_size=6).map(" ".join), st.data())
+def test_texts_with_words_that_are_alike_have_a_mark_in_common(text: str, data: st.DataObject) -> None:
+    other = data.draw(st.text("abcde1 ", max_size=30) | st.just(text + "es") | st.just("ab" + text))
+    note, told = changes.taken_apart(text), changes.taken_apart(other)
+    alike = any(changes._alike(one, two) for one in note.content for two in told.content)
+    assert not alike or not note.marks.isdisjoint(told.marks)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 
 from perdure.domain.text.patterns import pattern
@@ -27,6 +27,8 @@ PHRASE_WORDS_MAX = 4
 PREFIX_CHARS_MIN = 3
 SAID_WORDS_MAX = 30
 """The labelled messages have fewer words than that: how much a longer one sounds like a change, nobody has learned."""
+STEM_CHARS_MIN, PART_CHARS_MIN = 4, 5
+"""Words are alike that begin with so many letters alike, or of which one, of so many letters, is part of the other."""
 FAR = 12
 """Words further apart than this have nothing to do with one another."""
 
@@ -49,6 +51,10 @@ class WordsSaid:
     topics: frozenset[str]
     slots: Mapping[str, frozenset[str]]
     """Its numbers, days and months."""
+    sides: frozenset[str]
+    """The sides of a life that it is about, and the people."""
+    marks: frozenset[str]
+    """Of its words, what two that are alike have in common: texts without a common one share no word."""
 
 
 @cache
@@ -74,6 +80,8 @@ def closing(known: str, said: str) -> float:
 def closed_by(said: str, known: Sequence[str]) -> int | None:
     """Which of the notes the words said end or replace, if any: the surest."""
     told = taken_apart(said)
+    if "?" in said or not _SAID_BARS.isdisjoint(told.cues):
+        return None  # whatever the note
     scored = [(closing(note, said), -place) for place, note in enumerate(known) if are_linked(taken_apart(note), told)]
     best = max(scored, default=(-math.inf, 0))
     return -best[1] if best[0] >= 0 else None
@@ -81,14 +89,11 @@ def closed_by(said: str, known: Sequence[str]) -> int | None:
 
 def are_linked(note: WordsSaid, told: WordsSaid) -> bool:
     """Whether both share a topic or a word: else they have nothing to do with one another."""
-    if not _sides(note).isdisjoint(_sides(told)):
+    if not note.sides.isdisjoint(told.sides):
         return True
+    if note.marks.isdisjoint(told.marks):
+        return False
     return any(_alike(word, other) for word in note.content for other in told.content)
-
-
-def _sides(text: WordsSaid) -> set[str]:
-    """The sides of a life that a text is about, and the people."""
-    return {one for one in text.cues if one.startswith(("topic: ", "who: "))}
 
 
 def is_barred(seen: Mapping[str, float]) -> bool:
@@ -97,6 +102,7 @@ def is_barred(seen: Mapping[str, float]) -> bool:
     return bool(other or any(seen[name] for name in _BARS) or not seen["linked"])
 
 
+_SAID_BARS = frozenset(("fiction", "still", "news"))
 _BARS = ("asks", "says fiction", "owner", "says still", "says news", "note happened")
 _SAID = (
     "end",
@@ -257,7 +263,23 @@ def taken_apart(text: str) -> WordsSaid:
     empty = _empty()
     content = tuple(word for word in words if word not in empty and (len(word) > 2 or word.isdigit()))
     topics = frozenset(heading for heading in cues if heading.startswith("topic: "))
-    return WordsSaid(words, cues, content, topics, {slot: _of_slot(words, slot) for slot in SLOTS})
+    return WordsSaid(
+        words=words,
+        cues=cues,
+        content=content,
+        topics=topics,
+        slots={slot: _of_slot(words, slot) for slot in SLOTS},
+        sides=frozenset(one for one in cues if one.startswith(("topic: ", "who: "))),
+        marks=frozenset(mark for word in content for mark in _marks(word)),
+    )
+
+
+def _marks(word: str) -> Iterator[str]:
+    """The word and how it begins, and each run of letters that a part of it, which is a word, could begin with."""
+    yield word
+    if len(word) >= STEM_CHARS_MIN and not word.isdigit():
+        yield word[:STEM_CHARS_MIN]
+        yield from (word[start : start + PART_CHARS_MIN] for start in range(len(word) - PART_CHARS_MIN + 1))
 
 
 @lru_cache(maxsize=2_000)
@@ -273,12 +295,12 @@ def _alike(one: str, other: str) -> bool:
     if one == other:
         return True
     shorter = min(len(one), len(other))
-    if shorter < 4 or one.isdigit() or other.isdigit():
+    if shorter < STEM_CHARS_MIN or one.isdigit() or other.isdigit():
         return False
-    stem = max(4, shorter - 2)
+    stem = max(STEM_CHARS_MIN, shorter - 2)
     if one[:stem] == other[:stem] and max(len(one), len(other)) - stem <= 5:
         return True
-    return shorter >= 5 and (one in other or other in one)
+    return shorter >= PART_CHARS_MIN and (one in other or other in one)
 
 
 def _plain_words(text: str) -> list[str]:

@@ -251,6 +251,7 @@ def denied_pairs(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
             yield from ((said, place) for said in fewest if _is_denied(words[said], denied))
 
 
+@lru_cache(maxsize=10_000)
 def _carrying(text: str) -> tuple[str, ...]:
     loose = _listed("loose")
     return tuple(word for word in words_in_order(text) if word not in loose and not is_negative(word))

@@ -102,6 +102,7 @@ def _sides(text: str) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
     return (left, right) if left and right else None
 
 
+@lru_cache(maxsize=10_000)
 def is_negative(text: str) -> bool:
     """Whether the text denies something."""
     denials = cues.words("denial")
