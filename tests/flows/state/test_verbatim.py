@@ -198,3 +198,10 @@ def test_lists_that_hold_one_another_many_times_over_are_refused(engine: perdure
         state.append("walks", many)  # type: ignore[arg-type]
     with pytest.raises(perdure.LimitExceeded, match="`value` has more parts than `state_value_bytes_max`"):
         state.save("walks", many, verbatim=True)  # type: ignore[arg-type]
+
+
+def test_a_revision_of_thousands_of_digits_is_told_as_one_that_is_not_there(engine: perdure.Engine) -> None:
+    state = engine.memory("ana").state
+    state.save("walks", [1])
+    with pytest.raises(perdure.NotFound, match="has no value at revision"):
+        state.restore("walks", 10**5_000)

@@ -241,7 +241,7 @@ class StateService:
             # It goes on from there, and takes no room for what is held already.
             past = replace(past, body=replace(part, items=(), after=past.number).body())
         if past is None or past.body is None:
-            raise NotFound(f"key {brief(key, 80)} has no value at revision {revision}; `history` lists what there is")
+            raise NotFound(f"key {brief(key, 80)} has no value at revision {brief(revision)}; `history` lists what there is")
         return self._put(owner, Revision(key, 0, past.body, self.clock.now(), request=self._request(None)), None)
 
     def clear(self, owner: Owner) -> int:
