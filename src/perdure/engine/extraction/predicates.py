@@ -110,7 +110,7 @@ def speaks_of_health(content: str) -> bool:
 
 
 def _plain_words(content: str) -> str:
-    return " " + " ".join(re.findall(r"\w+", content.casefold()))
+    return " ".join(("", *re.findall(r"\w+", content.casefold()), ""))
 
 
 def usual_importance(said: Proposal) -> int:

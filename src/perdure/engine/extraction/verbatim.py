@@ -96,7 +96,9 @@ class OwnWords:
 
 
 def left_of(sentence: str, read: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Where the parts of a sentence stand in which nothing was `read`; neighbours are one part."""
+    """Where the parts of a sentence stand in which nothing was `read`; neighbours are one, which begins with a part of some
+    words, not with `34,`.
+    """
     edges = [0, *(one.end() for one in _JOINT.finditer(sentence)), len(sentence)]
     found: list[tuple[int, int]] = []
     for start, end in itertools.pairwise(edges):
@@ -104,7 +106,7 @@ def left_of(sentence: str, read: Sequence[tuple[int, int]]) -> list[tuple[int, i
             continue
         if found and found[-1][1] == start:
             found[-1] = (found[-1][0], end)
-        else:
+        elif len(sentence[start:end].split()) >= WORDS_MIN:
             found.append((start, end))
     return [
         (
