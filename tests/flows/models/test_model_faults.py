@@ -253,9 +253,9 @@ def test_what_the_model_proposes_is_learned_with_its_evidence(server: ScriptedMo
 def test_a_model_is_not_asked_where_surely_nothing_is_told(server: ScriptedModelServer, clock: StoppedClock) -> None:
     with opened(server, clock) as engine:
         ana = engine.memory("ana")
-        ana.append("user", "how do i sort a list in python")
-        ana.append("assistant", "Call sorted on it.")
-        ana.append("user", "haha nice one")
+        ana.append("user", "what is the capital of france")
+        ana.append("assistant", "Paris.")
+        ana.append("user", "haha nice one, thanks!")
         assert ana.memories.extract().outcomes == ()
         assert server.asked == []
 

@@ -104,7 +104,9 @@ def _judged(sentence: str, held: JudgeTable) -> Judgement:
     best = max(range(1, len(KINDS)), key=kinds.__getitem__)
     rule = kinds[_RULE] / (kinds[_RULE] + kinds[0])
     unruled = max((one for one in range(1, len(KINDS)) if one != _RULE), key=kinds.__getitem__)
-    return Judgement(1.0 - kinds[0], KINDS[best], kinds[best], rule, KINDS[unruled], turn)
+    return Judgement(
+        score=1.0 - kinds[0], kind=KINDS[best], certainty=kinds[best], rule=rule, unruled=KINDS[unruled], turn=turn
+    )
 
 
 def known_share(sentence: str) -> float:

@@ -15,7 +15,7 @@ from perdure.domain.text.patterns import pattern
 from perdure.domain.values import dataclass
 from perdure.engine.extraction.judge import JudgedKind, judge, known_share, words_of
 from perdure.engine.extraction.predicates import speaks_of_health
-from perdure.engine.text.cues import either
+from perdure.engine.text.cues import either, is_small_talk
 from perdure.engine.text.hygiene import refusal
 from perdure.engine.text.own_words import HOLE, is_unsure, states_nothing, takes_back
 from perdure.engine.text.sentences import sentence_spans
@@ -69,7 +69,7 @@ _CODE = pattern(
 _BEFORE = pattern(lambda: rf"(?:(?:{either('filler around a statement')})\b[\s,.:;!…-]*)+", re.IGNORECASE)
 _JOINT = pattern(lambda: rf"[,;:–—]\s+|\s+-\s+|\s+(?=(?:{either('joins parts of a sentence')})\s)", re.IGNORECASE)
 _JOINED = pattern(lambda: rf"(?:[\W_]*\b(?:{either('joins parts of a sentence')})\b)*[\W_]*", re.IGNORECASE)
-_GOES_ON = pattern(lambda: rf"\W*(?:{either('goes on with what was said')})\b", re.IGNORECASE)
+_NO_BEGINNING = pattern(lambda: rf"\W*(?:{either('begins no statement')})\b", re.IGNORECASE)
 _BEHIND = pattern(lambda: rf"(?:[\s,.:;!…-]+(?:{either('filler around a statement')}))+[\s.!…]*$", re.IGNORECASE)
 
 
@@ -119,7 +119,7 @@ def left_of(sentence: str, read: Sequence[tuple[int, int]]) -> list[tuple[int, i
 
 def lasting_words(sentence: str, *, rest: bool = False) -> OwnWords | None:
     """The sentence without the fillers around it, if it tells something that lasts; `rest`: it is what rules left of one."""
-    if not _is_plain(sentence) or takes_back(sentence) or _OTHERS.match(sentence) or (rest and _GOES_ON.match(sentence)):
+    if not _is_plain(sentence) or takes_back(sentence) or _OTHERS.match(sentence) or (rest and _NO_BEGINNING.match(sentence)):
         return None
     found = judge(sentence)
     is_rule = found.kind == "rule" and found.rule >= RULE_MIN and not is_unsure(sentence)
@@ -155,6 +155,8 @@ def surely_tells_nothing(text: str) -> bool:
 
 
 def _is_nothing(sentence: str) -> bool:
+    if is_small_talk(sentence):
+        return True
     found = judge(sentence)
     return found.score < NOTHING_MAX and found.turn < NOTHING_TURN_MAX and known_share(sentence) >= KNOWN_MIN
 
