@@ -44,6 +44,8 @@ PAIR_WEIGHT = 3.0
 WRONG_MAX = 0.04
 """The share of messages that tell nothing which may pass, on the part to fit on: less than the aim, as others' are harder."""
 DRAWS = 1_000
+STORE_USERS = 150
+"""Users of one store in memory, which looks through all of them for each: more would only take longer."""
 NOW = datetime(2026, 6, 15, 8, tzinfo=UTC)
 
 
@@ -240,13 +242,14 @@ def learned(messages: Sequence[LabelledMessage]) -> tuple[np.ndarray, int]:
     much that is in all.
     """
     counts = []
-    with perdure.open("memory:", clock=StoppedClock(NOW)) as engine:
-        for number, message in enumerate(messages):
-            user = engine.memory(f"user-{number}")
-            user.append("user", message.text)
-            found = user.memories.extract()
-            stated = sum(one.statement is not None for one in found.outcomes)
-            counts.append(stated + found.todos + len(user.instructions.list()))
+    for begin in range(0, len(messages), STORE_USERS):
+        with perdure.open("memory:", clock=StoppedClock(NOW)) as engine:
+            for number, message in enumerate(messages[begin : begin + STORE_USERS]):
+                user = engine.memory(f"user-{number}")
+                user.append("user", message.text)
+                found = user.memories.extract()
+                stated = sum(one.statement is not None for one in found.outcomes)
+                counts.append(stated + found.todos + len(user.instructions.list()))
     return np.array(counts) > 0, sum(counts)
 
 
